@@ -1,0 +1,200 @@
+//! `B`, the boards that the winner's stone moves create, as an over-approximation without false "absent" (theory, Reuse).
+//!
+//! A board enters as a 32-bit *print*: 29 hash bits of its canonical code and the symmetry that leads from the canonical board to
+//! it. A print can therefore be carried through a symmetry (only the three low bits change), and two boards share a print only if
+//! 29 bits of their codes' hashes agree. Sharing makes the set look larger, never smaller, so no proof rests on the hash.
+//! In front of the prints stand two cheap tests that need no look-up: the least stone count and the cube.
+
+use superko_rules::{Board, Canonical, Geometry};
+
+/// 29 hash bits of a board's canonical code, then three bits naming a symmetry that maps the canonical board to the board.
+pub type Print = u32;
+
+/// Which states each point takes among the boards of a set, and the least number of stones. Boards outside are not in the set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cube {
+    /// Points where some board has a black stone.
+    pub black: u64,
+    /// Points where some board has a white stone.
+    pub white: u64,
+    /// Points that some board leaves empty.
+    pub empty: u64,
+    /// The least number of stones on a board of the set; 255 for the empty set.
+    pub least_stones: u8,
+}
+
+impl Cube {
+    /// The cube of no boards: it contains none.
+    pub const EMPTY: Cube = Cube { black: 0, white: 0, empty: 0, least_stones: u8::MAX };
+
+    /// Whether `board` may be in the set.
+    #[inline]
+    pub fn admits(&self, board: Board) -> bool {
+        let occupied = board.black | board.white;
+        // `empty` may hold bits past the board's points; such points are empty on every board.
+        (board.black & !self.black) | (board.white & !self.white) == 0
+            && occupied.count_ones() >= u32::from(self.least_stones)
+            && !self.empty & !occupied & self.domain() == 0
+    }
+
+    /// Points that any board of the set speaks of.
+    #[inline]
+    fn domain(&self) -> u64 {
+        self.black | self.white | self.empty
+    }
+
+    fn add(&mut self, geometry: &Geometry, board: Board) {
+        self.black |= board.black;
+        self.white |= board.white;
+        self.empty |= geometry.full() & !board.occupied();
+        self.least_stones = self.least_stones.min(board.occupied().count_ones() as u8);
+    }
+
+    fn join(&mut self, other: &Cube) {
+        self.black |= other.black;
+        self.white |= other.white;
+        self.empty |= other.empty;
+        self.least_stones = self.least_stones.min(other.least_stones);
+    }
+
+    fn map(&self, geometry: &Geometry, sym: u8) -> Cube {
+        Cube {
+            black: geometry.map_mask(sym, self.black),
+            white: geometry.map_mask(sym, self.white),
+            empty: geometry.map_mask(sym, self.empty),
+            least_stones: self.least_stones,
+        }
+    }
+}
+
+/// The set `B` of a lemma.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoardSet {
+    /// Sorted prints, without repetition.
+    pub prints: Vec<Print>,
+    /// Boards known only by a Bloom filter of their canonical codes (a stored lemma whose prints were given up); all zero if none.
+    pub bloom: [u64; 4],
+    /// The cube of every board in the set, however it is known.
+    pub cube: Cube,
+}
+
+/// A bijective mix of 64 bits (the finalizer of SplitMix64).
+#[inline]
+pub(crate) fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// The 29 hash bits of a canonical code, in the upper bits of a print.
+#[inline]
+fn hash_bits(code: u128) -> Print {
+    (mix(code as u64 ^ mix((code >> 64) as u64 ^ 0x5bd1_e995)) as u32) & !7
+}
+
+/// The two filter bits of a print. Only its hash bits count, so the filter is the same under every symmetry.
+#[inline]
+fn bloom_bits(print: Print) -> [u32; 2] {
+    let spread = mix(u64::from(print >> 3) | 1 << 40);
+    [(spread & 255) as u32, (spread >> 8 & 255) as u32]
+}
+
+#[inline]
+fn bloom_has(bloom: &[u64; 4], print: Print) -> bool {
+    bloom_bits(print).iter().all(|&bit| bloom[bit as usize >> 6] >> (bit & 63) & 1 == 1)
+}
+
+/// The Bloom filter of a set of prints, joined with `base`.
+pub fn bloom_of(prints: &[Print], base: [u64; 4]) -> [u64; 4] {
+    prints.iter().fold(base, |mut bloom, &print| {
+        for bit in bloom_bits(print) {
+            bloom[bit as usize >> 6] |= 1 << (bit & 63);
+        }
+        bloom
+    })
+}
+
+impl Default for BoardSet {
+    fn default() -> Self {
+        BoardSet { prints: Vec::new(), bloom: [0; 4], cube: Cube::EMPTY }
+    }
+}
+
+/// A board with what the set tests need of it, computed once when it enters the history.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KnownBoard {
+    pub board: Board,
+    pub canonical: Canonical,
+    hash: Print,
+}
+
+impl KnownBoard {
+    #[inline]
+    pub fn new(board: Board, canonical: Canonical) -> Self {
+        KnownBoard { board, canonical, hash: hash_bits(canonical.code) }
+    }
+
+    /// Every print under which this board, carried through `sym`, may have entered a set.
+    #[inline]
+    pub fn prints<'a>(&self, geometry: &'a Geometry, sym: u8) -> impl Iterator<Item = Print> + use<'a> {
+        let hash = self.hash;
+        superko_rules::bits(self.canonical.syms.into())
+            .map(move |to_canonical| hash | Print::from(geometry.compose(sym, geometry.inverse(to_canonical as u8))))
+    }
+
+    /// Whether the filter may hold this board.
+    #[inline]
+    pub fn in_bloom(&self, bloom: &[u64; 4]) -> bool {
+        bloom_has(bloom, self.hash)
+    }
+}
+
+impl BoardSet {
+    /// Whether `board` may be in the set. `false` is certain.
+    pub(crate) fn may_contain(&self, geometry: &Geometry, board: &KnownBoard) -> bool {
+        self.cube.admits(board.board)
+            && (board.in_bloom(&self.bloom) || board.prints(geometry, 0).any(|print| self.prints.binary_search(&print).is_ok()))
+    }
+
+    pub(crate) fn insert(&mut self, geometry: &Geometry, board: &KnownBoard) {
+        self.cube.add(geometry, board.board);
+        let print = board.prints(geometry, 0).next().expect("a board has a canonicalising symmetry");
+        if let Err(at) = self.prints.binary_search(&print) {
+            self.prints.insert(at, print);
+        }
+    }
+
+    /// The union with `other`.
+    pub(crate) fn join(&mut self, other: &BoardSet) {
+        self.cube.join(&other.cube);
+        for (word, &more) in self.bloom.iter_mut().zip(&other.bloom) {
+            *word |= more;
+        }
+        if other.prints.is_empty() {
+            return;
+        }
+        if self.prints.is_empty() {
+            self.prints.clone_from(&other.prints);
+            return;
+        }
+        let mut merged = Vec::with_capacity(self.prints.len() + other.prints.len());
+        let (mut left, mut right) = (self.prints.as_slice(), other.prints.as_slice());
+        while let (Some(&a), Some(&b)) = (left.first(), right.first()) {
+            merged.push(a.min(b));
+            left = &left[usize::from(a <= b)..];
+            right = &right[usize::from(b <= a)..];
+        }
+        merged.extend_from_slice(left);
+        merged.extend_from_slice(right);
+        self.prints = merged;
+    }
+
+    /// The set of the images under `sym`.
+    pub(crate) fn map(&self, geometry: &Geometry, sym: u8) -> BoardSet {
+        let mut prints: Vec<Print> =
+            self.prints.iter().map(|&print| print & !7 | Print::from(geometry.compose(sym, (print & 7) as u8))).collect();
+        // Only the low bits changed: the order differs within runs of equal hash bits at most, which the sort's run detection likes.
+        prints.sort();
+        BoardSet { prints, bloom: self.bloom, cube: self.cube.map(geometry, sym) }
+    }
+}

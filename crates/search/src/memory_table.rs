@@ -1,0 +1,81 @@
+//! An unbounded table on the heap: the reference that the mapped table is compared with, and the table of the search's own tests.
+
+use crate::{Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetsHandle, Table, bloom_of};
+use std::collections::HashMap;
+use std::sync::Mutex;
+use superko_rules::Geometry;
+
+/// Lemmas kept for one position; a further one takes the place of the cheapest.
+const ALTERNATIVES: usize = 6;
+
+/// Keeps everything, behind a mutex.
+#[derive(Debug)]
+pub struct MemoryTable {
+    geometry: &'static Geometry,
+    lemmas: Mutex<HashMap<PositionKey, Vec<(u64, Lemma)>>>,
+    numbers: Mutex<HashMap<u64, Numbers>>,
+}
+
+impl MemoryTable {
+    /// An empty table for one board size.
+    pub fn new(geometry: &'static Geometry) -> Self {
+        MemoryTable { geometry, lemmas: Mutex::default(), numbers: Mutex::default() }
+    }
+
+    /// Every lemma with its key, in no order.
+    pub fn all_lemmas(&self) -> Vec<(PositionKey, Lemma)> {
+        let lemmas = self.lemmas.lock().expect("no holder panics");
+        lemmas.iter().flat_map(|(&key, list)| list.iter().map(move |(_, lemma)| (key, lemma.clone()))).collect()
+    }
+}
+
+impl Table for MemoryTable {
+    fn lemmas(&self, key: PositionKey, heads: &mut Vec<LemmaHead>) {
+        let lemmas = self.lemmas.lock().expect("no holder panics");
+        heads.extend(lemmas.get(&key).into_iter().flatten().map(|(serial, lemma)| LemmaHead {
+            winner: lemma.winner,
+            margin: lemma.margin,
+            best: lemma.best,
+            territory: lemma.territory,
+            cube: lemma.created.cube,
+            bloom: bloom_of(&lemma.created.prints, lemma.created.bloom),
+            excluded: lemma.excluded.len() as u8,
+            cost_log2: lemma.cost.max(1).ilog2() as u8,
+            sets: SetsHandle([*serial, 0]),
+        }));
+    }
+
+    fn sets(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
+        let lemmas = self.lemmas.lock().expect("no holder panics");
+        let Some((_, lemma)) = lemmas.get(&key).into_iter().flatten().find(|(serial, _)| *serial == head.sets.0[0]) else {
+            return false;
+        };
+        sets.prints.clone_from(&lemma.created.prints);
+        sets.bloom = lemma.created.bloom;
+        sets.excluded.clone_from(&lemma.excluded);
+        true
+    }
+
+    fn store_lemma(&self, key: PositionKey, lemma: &Lemma) {
+        let mut lemmas = self.lemmas.lock().expect("no holder panics");
+        let list = lemmas.entry(key).or_default();
+        let serial = list.iter().map(|(serial, _)| serial + 1).max().unwrap_or(0);
+        if list.len() >= ALTERNATIVES {
+            let cheapest = (0..list.len()).min_by_key(|&at| list[at].1.cost).expect("the list is full");
+            list.remove(cheapest);
+        }
+        list.push((serial, lemma.clone()));
+    }
+
+    fn numbers(&self, key: u64) -> Option<Numbers> {
+        self.numbers.lock().expect("no holder panics").get(&key).copied()
+    }
+
+    fn store_numbers(&self, key: u64, numbers: Numbers) {
+        self.numbers.lock().expect("no holder panics").insert(key, numbers);
+    }
+
+    fn geometry(&self) -> &'static Geometry {
+        self.geometry
+    }
+}

@@ -1,0 +1,86 @@
+//! The table that the search reads and writes. `storage` maps it to a file; `MemoryTable` serves tests.
+
+use crate::{Cube, Lemma, Print};
+use superko_rules::{Board, Color, Geometry, Move, Position};
+
+/// Exact key of a canonical position: no two positions of one board size share it. Below 2^64 up to 39 points.
+pub type PositionKey = u128;
+
+/// The key of the position whose canonical board has `code` (theory, Identity): four times the code, plus two if White is to
+/// move, plus one after a pass.
+#[inline]
+pub fn position_key(code: u128, position: Position) -> PositionKey {
+    code * 4 + 2 * u128::from(position.to_move == Color::White) + u128::from(position.passes)
+}
+
+/// Proof and disproof number of an unproven position, for the side to move. They steer the search and prove nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// Proof number, at least 1.
+    pub phi: u32,
+    /// Disproof number, at least 1.
+    pub delta: u32,
+    /// Expansions spent below the position.
+    pub cost: u32,
+}
+
+/// The fixed part of a stored lemma, in the canonical frame.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LemmaHead {
+    /// `w`.
+    pub winner: Color,
+    /// `m`, in points.
+    pub margin: i8,
+    /// The winning move if the winner is to move.
+    pub best: Option<Move>,
+    /// `T`.
+    pub territory: u64,
+    /// Bounds on `B`.
+    pub cube: Cube,
+    /// Bloom filter of the whole of `B`: answers for the prints when they are gone.
+    pub bloom: [u64; 4],
+    /// Number of boards in `X`; a lemma with `X ≠ ∅` whose sets are gone is of no use.
+    pub excluded: u8,
+    /// Log2 of the expansions spent, rounded down.
+    pub cost_log2: u8,
+    /// Where the sets are kept.
+    pub sets: SetsHandle,
+}
+
+/// Names the variable part of a stored lemma inside its table; the table gives it its meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetsHandle(pub [u64; 2]);
+
+/// The variable part of a stored lemma, in the canonical frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LemmaSets {
+    /// Sorted prints of `B`, as far as boards are known by prints.
+    pub prints: Vec<Print>,
+    /// Filter of the boards of `B` that are not among the prints; zero if there are none.
+    pub bloom: [u64; 4],
+    /// `X`, sorted.
+    pub excluded: Vec<Board>,
+}
+
+/// A shared table of lemmas and of proof numbers. All calls may come from any thread at any time.
+///
+/// A table may forget whatever it likes. What it returns as a lemma must be, word for word, what was stored under that key.
+pub trait Table: Sync {
+    /// Appends the heads of all lemmas stored for the position.
+    fn lemmas(&self, key: PositionKey, heads: &mut Vec<LemmaHead>);
+
+    /// Reads the variable part of a lemma into `sets`; `false` if it is gone.
+    fn sets(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool;
+
+    /// Keeps a lemma about the canonical position `key`, given in the canonical frame.
+    fn store_lemma(&self, key: PositionKey, lemma: &Lemma);
+
+    /// The numbers kept under `key`, a hash of position and komi.
+    fn numbers(&self, key: u64) -> Option<Numbers>;
+
+    /// Keeps numbers under `key`.
+    fn store_numbers(&self, key: u64, numbers: Numbers);
+
+    /// The shape of the boards this table holds.
+    fn geometry(&self) -> &'static Geometry;
+}
