@@ -19,6 +19,13 @@ impl PureEyes {
     /// player's pass with the opponent to move, then this player keeps at least `|X*| + |T*|` points. The argument needs every
     /// point of an eye, empty or occupied, to touch the chain ("pure"): points freed by a capture must touch it too.
     pub fn analyze(geometry: &Geometry, stones: u64) -> PureEyes {
+        PureEyes::analyze_touching(geometry, stones, geometry.full())
+    }
+
+    /// The analysis in which only the points of `counted` need to touch the chain. Sound only for all points; fewer (the empty ones
+    /// give Benson's classic test) let a test show that pureness is needed.
+    #[doc(hidden)]
+    pub fn analyze_touching(geometry: &Geometry, stones: u64, counted: u64) -> PureEyes {
         let others = geometry.full() & !stones;
         if others & (others - u64::from(others != 0)) == 0 {
             return PureEyes::default(); // fewer than two points outside: no two eyes
@@ -34,7 +41,11 @@ impl PureEyes {
                 .zip(&chain_edges)
                 .filter(|&(&chain, &edge)| {
                     chain & alive != 0
-                        && regions.iter().filter(|&&(region, border)| border & !alive == 0 && region & !edge == 0).nth(1).is_some()
+                        && regions
+                            .iter()
+                            .filter(|&&(region, border)| border & !alive == 0 && region & counted & !edge == 0)
+                            .nth(1)
+                            .is_some()
                 })
                 .fold(0, |set, (&chain, _)| set | chain);
             if kept == alive {
@@ -46,8 +57,10 @@ impl PureEyes {
             return PureEyes::default();
         }
         let reach = geometry.neighbors(alive);
-        let regions =
-            regions.into_iter().filter(|&(region, border)| border & !alive == 0 && region & !reach == 0).map(|(region, _)| region);
+        let regions = regions
+            .into_iter()
+            .filter(|&(region, border)| border & !alive == 0 && region & counted & !reach == 0)
+            .map(|(region, _)| region);
         PureEyes { alive, regions: regions.collect() }
     }
 }

@@ -4,13 +4,20 @@
 
 mod bench;
 mod board_set;
+mod compose;
+mod dfpn;
+mod history;
 mod komi;
 mod lemma;
 mod lookup;
 mod memory_table;
+pub mod mutation;
+mod prior;
 mod selftest;
 mod solver;
+mod static_leaf;
 mod table;
+mod transfer;
 mod value;
 
 pub use bench::{BenchReport, BenchRow, bench};
@@ -20,6 +27,6 @@ pub use lemma::Lemma;
 pub use lookup::{Bounds, Lookup, lookup};
 pub use memory_table::MemoryTable;
 pub use selftest::{SelftestOptions, SelftestReport, selftest};
-pub use solver::{Control, Limits, Outcome, SearchStats, Stop, solve};
+pub use solver::{Control, Limits, Options, Outcome, SearchStats, Stop, solve, solve_with};
 pub use table::{LemmaHead, LemmaSets, Numbers, PositionKey, SetsHandle, Table, position_key};
 pub use value::{Proof, ValueSearch};

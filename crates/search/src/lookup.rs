@@ -1,7 +1,12 @@
 //! What is already proven about a position, without any search.
 
 use crate::Table;
-use superko_rules::{Game, Illegal, Move};
+use crate::board_set::KnownBoard;
+use crate::dfpn::Node;
+use crate::history::History;
+use crate::static_leaf::StaticLeaves;
+use crate::transfer::Transfer;
+use superko_rules::{Color, Game, Geometry, Illegal, Move, Position};
 
 /// Black's margin under best play lies within `lower..=upper`; nothing known means minus to plus the number of points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +26,72 @@ pub struct Lookup {
     pub moves: Vec<(Move, Result<Bounds, Illegal>)>,
 }
 
-/// Looks a game up in the tables' lemmas, under the reuse test against the game's own history.
+/// Looks a game up in the tables' lemmas, under the reuse test against the game's own history. Static knowledge counts as proven.
+/// Panics if a table is for another board size.
 pub fn lookup(tables: &[&dyn Table], game: &Game) -> Lookup {
-    let _ = (tables, game);
-    todo!()
+    let geometry = game.geometry();
+    let mut history = History::new();
+    for &board in game.boards() {
+        history.push(KnownBoard::new(board, geometry.canonical(board)));
+    }
+    let mut known = Known { tables, geometry, transfer: Transfer::default(), static_leaves: StaticLeaves::new(geometry) };
+    let position = game.position();
+    let mut bounds = known.bounds(position, &history);
+    if game.is_over() {
+        return Lookup { bounds, moves: Vec::new() };
+    }
+    let points = geometry.points() as u8;
+    let mut moves = Vec::new();
+    for mv in (0..points).map(Move::Stone).chain([Move::Pass]) {
+        let checked = game.check(mv);
+        if checked == Err(Illegal::Occupied) {
+            continue;
+        }
+        let after = checked.map(|next| {
+            let pushed = mv != Move::Pass && history.push(KnownBoard::new(next.board, geometry.canonical(next.board)));
+            let bounds = known.bounds(next, &history);
+            if pushed {
+                history.pop();
+            }
+            bounds
+        });
+        moves.push((mv, after));
+    }
+    // The side to move takes its best move: the margin is the greatest (for White the least) over all legal moves.
+    let legal = || moves.iter().filter_map(|(_, after)| after.as_ref().ok());
+    let pick = |ends: &mut dyn Iterator<Item = i32>| match position.to_move {
+        Color::Black => ends.max(),
+        Color::White => ends.min(),
+    };
+    if let (Some(lower), Some(upper)) = (pick(&mut legal().map(|b| b.lower)), pick(&mut legal().map(|b| b.upper))) {
+        bounds.lower = bounds.lower.max(lower);
+        bounds.upper = bounds.upper.min(upper);
+    }
+    Lookup { bounds, moves }
+}
+
+struct Known<'a> {
+    tables: &'a [&'a dyn Table],
+    geometry: &'static Geometry,
+    transfer: Transfer,
+    static_leaves: StaticLeaves,
+}
+
+impl Known<'_> {
+    fn bounds(&mut self, position: Position, history: &History) -> Bounds {
+        let points = self.geometry.points() as i32;
+        if position.passes == 2 {
+            let score = position.board.area_score(self.geometry);
+            return Bounds { lower: score, upper: score };
+        }
+        let node = Node::new(self.geometry, position);
+        // The greatest margin that a winner is known to have, from lemmas and from pure eyes.
+        let mut margin = |winner: Color| {
+            let proven =
+                self.tables.iter().filter_map(|&table| self.transfer.greatest_margin(table, node.key, node.canonical, history, winner));
+            let claimed = (-points..=points).rev().find_map(|need| self.static_leaves.win(position, winner, need, history.stood(winner)));
+            proven.chain(claimed.map(|win| win.margin)).max().unwrap_or(-points)
+        };
+        Bounds { lower: margin(Color::Black), upper: -margin(Color::White) }
+    }
 }

@@ -1,9 +1,11 @@
 //! Solving one position at one komi.
 
+use crate::board_set::KnownBoard;
+use crate::dfpn::{INFINITE, Node, Search, Source, Value, Win};
 use crate::{Komi, Table};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
-use superko_rules::{Color, Game, Move};
+use superko_rules::{Color, Game, Move, Position, bits};
 
 /// When to give up. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,6 +66,25 @@ pub struct SearchStats {
     pub rejected: u64,
     /// See [`Control::lemmas_stored`].
     pub lemmas_stored: u64,
+    /// Positions decided by pure-eye analysis.
+    pub static_leaves: u64,
+    /// Proofs that hold on their own path only and were not stored.
+    pub path_only: u64,
+    /// Replies that superko banned at a lost position.
+    pub banned_replies: u64,
+}
+
+/// Mechanisms that may be switched off for comparison. None changes a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Pure-eye leaves.
+    pub static_knowledge: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { static_knowledge: true }
+    }
 }
 
 /// What `solve` found.
@@ -82,9 +103,110 @@ pub struct Outcome {
 
 /// Decides who wins `game` at `komi`, with the table's lemmas and the whole superko history of the game.
 ///
-/// Runs on the calling thread until proved, a limit, or `control.stop`. Deterministic for a given table content.
-/// Panics if the table is for another board size.
+/// Runs on the calling thread until proved, a limit, or `control.stop`. Deterministic for a given table content. Recurses once a
+/// ply: give the thread a large stack. Panics if the table is for another board size.
 pub fn solve(table: &dyn Table, game: &Game, komi: Komi, limits: Limits, control: &Control) -> Outcome {
-    let _ = (table, game, komi, limits, control);
-    todo!()
+    solve_with(Options::default(), table, game, komi, limits, control)
+}
+
+/// [`solve`] with some mechanisms switched off.
+pub fn solve_with(options: Options, table: &dyn Table, game: &Game, komi: Komi, limits: Limits, control: &Control) -> Outcome {
+    let mut search = Search::new(table, game, komi, options, limits, control);
+    let root = Node::new(game.geometry(), game.position());
+    let win = match search.decided(&root) {
+        Some(win) => Ok(win),
+        None => match search.search(&root, INFINITE, INFINITE, true) {
+            Value::Won(win) => Ok(win),
+            Value::Stopped(stop) => Err(stop),
+            Value::Open { .. } => unreachable!("no sum of numbers reaches the root's thresholds"),
+        },
+    };
+    search.finish();
+    let stats = search.stats;
+    let (verdict, line) = match win {
+        Ok(win) => (Ok((win.winner, win.margin)), principal_variation(&mut search, root, win)),
+        Err(stop) => (Err(stop), Vec::new()),
+    };
+    let winner_moves = verdict.is_ok_and(|(winner, _)| winner == root.position.to_move);
+    Outcome { verdict, best_move: line.first().copied().filter(|_| winner_moves), principal_variation: line, stats }
+}
+
+/// Follows stored proofs: the winner's proven move, and for the loser the reply whose refutation cost most.
+fn principal_variation(search: &mut Search<'_>, root: Node, win: Win) -> Vec<Move> {
+    let winner = win.winner;
+    let (mut node, mut win) = (root, Some(win));
+    let mut line = Vec::new();
+    while let Some(current) = win.take() {
+        if node.position.passes == 2 || current.winner != winner {
+            break;
+        }
+        let mv = if node.position.to_move == winner {
+            match current.source {
+                Source::Static(claim) => Some(keep_territory(search, node.position, claim.territory)),
+                _ => current.best,
+            }
+        } else if matches!(current.source, Source::Static(_)) {
+            None
+        } else {
+            costliest_reply(search, &node)
+        };
+        let Some(mv) = mv else { break };
+        line.push(mv);
+        if matches!(current.source, Source::Static(_)) {
+            break;
+        }
+        let Some(next) = step(search, &node, mv) else { break };
+        node = next;
+        win = search.decided(&node);
+    }
+    line
+}
+
+/// The node after `mv`, its board added to the history; `None` if the move is not legal there.
+fn step(search: &mut Search<'_>, node: &Node, mv: Move) -> Option<Node> {
+    let Position { board, to_move, passes } = node.position;
+    let next = match mv {
+        Move::Pass => Position { board, to_move: to_move.opponent(), passes: passes + 1 },
+        Move::Stone(point) => {
+            let placed = board.place(search.geometry, to_move, point.into()).ok()?;
+            Position { board: placed.board, to_move: to_move.opponent(), passes: 0 }
+        }
+    };
+    let next = Node::new(search.geometry, next);
+    if mv != Move::Pass && !search.history.push(KnownBoard::new(next.position.board, next.canonical)) {
+        return None;
+    }
+    Some(next)
+}
+
+/// The strategy of the paper's Lemma 1: take a liberty of an intruding chain, or pass if there is none.
+fn keep_territory(search: &Search<'_>, position: Position, territory: u64) -> Move {
+    let board = position.board;
+    let intruders = board.stones(position.to_move.opponent()) & territory;
+    let empty = search.geometry.full() & !board.occupied();
+    bits(search.geometry.neighbors(intruders) & empty & territory)
+        .find(|&point| board.place(search.geometry, position.to_move, point).is_ok_and(|placed| !search.history.contains(placed.board)))
+        .map_or(Move::Pass, |point| Move::Stone(point as u8))
+}
+
+fn costliest_reply(search: &mut Search<'_>, node: &Node) -> Option<Move> {
+    let mut best: Option<(u8, Move)> = None;
+    let empty = search.geometry.full() & !node.position.board.occupied();
+    for mv in std::iter::once(Move::Pass).chain(bits(empty).map(|point| Move::Stone(point as u8))) {
+        let Some(next) = step(search, node, mv) else { continue };
+        let cost = match search.decided(&next).map(|win| win.source) {
+            Some(Source::Found(found)) => Some(found.head.cost_log2 + 1),
+            Some(_) => Some(0),
+            None => None,
+        };
+        if mv != Move::Pass {
+            search.history.pop();
+        }
+        if let Some(cost) = cost
+            && best.is_none_or(|(most, _)| cost > most)
+        {
+            best = Some((cost, mv));
+        }
+    }
+    best.map(|(_, mv)| mv)
 }

@@ -15,6 +15,7 @@ pub struct Proof {
 /// Which komi to ask next, and what is known: Black's margin lies within `[lower, upper]`.
 #[derive(Clone, Debug)]
 pub struct ValueSearch {
+    points: i32,
     lower: i32,
     upper: i32,
     proofs: Vec<Proof>,
@@ -24,7 +25,7 @@ impl ValueSearch {
     /// Nothing known but the board's size.
     pub fn new(game: &Game) -> Self {
         let points = game.geometry().points() as i32;
-        ValueSearch { lower: -points, upper: points, proofs: Vec::new() }
+        ValueSearch { points, lower: -points, upper: points, proofs: Vec::new() }
     }
 
     /// `(lower, upper)`: Black's margin under best play lies between them, ends included.
@@ -37,9 +38,29 @@ impl ValueSearch {
         (self.lower == self.upper).then_some(self.lower)
     }
 
+    /// Bounds known from elsewhere (an earlier run, stored lemmas) narrow the search; the proofs are still made at the end.
+    pub fn narrow(&mut self, lower: i32, upper: i32) {
+        self.lower = self.lower.max(lower);
+        self.upper = self.upper.min(upper);
+    }
+
     /// The komi to solve next; `None` when the value is known and both its proofs are at hand.
     pub fn next_komi(&self) -> Option<Komi> {
-        todo!()
+        if let Some(value) = self.value() {
+            // The proofs at the value itself; where a harder one achieved more than it was asked, its lemma answers at once.
+            return self.bounding_komi(value).into_iter().flatten().find(|&komi| self.proof_at(komi).is_none());
+        }
+        // Ask for the middle: is the value at least half-way up?
+        Some(Komi::below(self.lower + (self.upper - self.lower + 1) / 2))
+    }
+
+    /// The komi just below and just above `value`; none where no margin lies beyond.
+    fn bounding_komi(&self, value: i32) -> [Option<Komi>; 2] {
+        [(value > -self.points).then(|| Komi::below(value)), (value < self.points).then(|| Komi::below(value + 1))]
+    }
+
+    fn proof_at(&self, komi: Komi) -> Option<&Proof> {
+        self.proofs.iter().find(|proof| proof.komi == komi)
     }
 
     /// Takes in what `solve` said at `komi` (a verdict only; a stopped search changes nothing).
@@ -56,6 +77,6 @@ impl ValueSearch {
     /// The proofs of the value: Black's win at value − ½ (absent if the value is the least possible) and White's at value + ½
     /// (absent if it is the whole board).
     pub fn proofs(&self) -> Vec<&Proof> {
-        todo!()
+        self.value().into_iter().flat_map(|value| self.bounding_komi(value)).flatten().filter_map(|komi| self.proof_at(komi)).collect()
     }
 }

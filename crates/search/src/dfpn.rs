@@ -1,0 +1,426 @@
+//! Depth-first proof-number search in negamax form (Nagai 2002; thresholds with the 1 + ε rule of Pawlewicz and Lew 2007).
+//!
+//! The numbers only steer. A node is decided in two ways: by a leaf or lemma that applies under the node's own history, or by its
+//! children; both end in a composed lemma ([`crate::compose`]) or, where a local check of the composition fails, in a proof that
+//! holds on this path only and is never stored.
+
+use crate::board_set::{KnownBoard, mix};
+use crate::compose::{self, Loss};
+use crate::history::History;
+use crate::prior;
+use crate::solver::{Control, Limits, Options, SearchStats, Stop};
+use crate::static_leaf::{StaticLeaves, StaticWin};
+use crate::transfer::{Found, Probe, Transfer};
+use crate::{Komi, Lemma, Numbers, PositionKey, Table, position_key};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+use superko_rules::{Board, Canonical, Color, Game, Geometry, Move, Position};
+
+/// Larger than any sum of numbers.
+pub(crate) const INFINITE: u64 = 1 << 60;
+/// Up to here proof numbers add up plainly; above, only an eighth of the excess counts. Keyed by position and summed, they feed
+/// back through transpositions and cycles and would explode (findings 1, "limited").
+const PLAIN_SUM: u64 = 1_000_000;
+/// Safe points: every so many expansions counters are flushed and the stop flag is read.
+const SAFE_POINT: u64 = 256;
+
+fn limited(sum: u64) -> u64 {
+    if sum <= PLAIN_SUM { sum } else { PLAIN_SUM + (sum - PLAIN_SUM) / 8 }
+}
+
+/// The largest plain sum that `limited` keeps at or below `value`.
+fn unlimited(value: u64) -> u64 {
+    if value <= PLAIN_SUM { value } else { PLAIN_SUM + (value - PLAIN_SUM).saturating_mul(8).min(INFINITE) }
+}
+
+/// A position on the search path, with its canonical form.
+#[derive(Clone, Copy)]
+pub(crate) struct Node {
+    pub position: Position,
+    pub canonical: Canonical,
+    pub key: PositionKey,
+}
+
+impl Node {
+    pub fn new(geometry: &Geometry, position: Position) -> Node {
+        let canonical = geometry.canonical(position.board);
+        Node { position, canonical, key: position_key(canonical.code, position) }
+    }
+
+    /// The same board after a pass of the side to move.
+    fn after_pass(&self) -> Node {
+        let position = Position { board: self.position.board, to_move: self.position.to_move.opponent(), passes: self.position.passes + 1 };
+        Node { position, canonical: self.canonical, key: position_key(self.canonical.code, position) }
+    }
+}
+
+/// Why a position is decided without searching it.
+pub(crate) enum Source {
+    /// Two passes; the margin of the winner.
+    Terminal(i32),
+    /// The side to move passes a second time and wins by this margin.
+    PassBack(i32),
+    Static(StaticWin),
+    Found(Found),
+    Lemma(Box<Lemma>),
+    /// Proved by search, but for this path only.
+    Path,
+}
+
+/// A decided position.
+pub(crate) struct Win {
+    pub winner: Color,
+    pub margin: i32,
+    pub best: Option<Move>,
+    pub source: Source,
+}
+
+pub(crate) enum Value {
+    Open { phi: u64, delta: u64 },
+    Won(Win),
+    Stopped(Stop),
+}
+
+struct Child {
+    mv: Move,
+    node: Node,
+    /// The proof and disproof number for the child's side to move. A child won by that side has `phi` 0 and `delta` infinite.
+    phi: u64,
+    delta: u64,
+    /// Lemmas stored in total when the child's lemmas were last looked up.
+    probed_at: u64,
+    solved: Option<Source>,
+}
+
+pub(crate) struct Search<'a> {
+    pub table: &'a dyn Table,
+    pub geometry: &'static Geometry,
+    pub options: Options,
+    need_black: i32,
+    need_white: i32,
+    number_salt: u64,
+    pub history: History,
+    static_leaves: StaticLeaves,
+    pub transfer: Transfer,
+    limits: Limits,
+    started: Instant,
+    control: &'a Control,
+    pub stats: SearchStats,
+    flushed: SearchStats,
+    spare: Vec<Vec<Child>>,
+}
+
+impl<'a> Search<'a> {
+    pub fn new(table: &'a dyn Table, game: &Game, komi: Komi, options: Options, limits: Limits, control: &'a Control) -> Self {
+        let geometry = game.geometry();
+        assert!(table.geometry() == geometry, "the table is for {} boards, the game is on {}", table.geometry().name(), geometry.name());
+        let mut history = History::new();
+        for &board in game.boards() {
+            history.push(KnownBoard::new(board, geometry.canonical(board)));
+        }
+        Search {
+            table,
+            geometry,
+            options,
+            need_black: komi.need(Color::Black),
+            need_white: komi.need(Color::White),
+            number_salt: mix(komi.need(Color::Black) as u64 ^ 0x6a09_e667_f3bc_c908),
+            history,
+            static_leaves: StaticLeaves::new(geometry),
+            transfer: Transfer::default(),
+            limits,
+            started: Instant::now(),
+            control,
+            stats: SearchStats::default(),
+            flushed: SearchStats::default(),
+            spare: Vec::new(),
+        }
+    }
+
+    fn need(&self, winner: Color) -> i32 {
+        match winner {
+            Color::Black => self.need_black,
+            Color::White => self.need_white,
+        }
+    }
+
+    /// Key of a position's numbers. They belong to one komi; a collision only misleads the order of the search.
+    fn number_key(&self, key: PositionKey) -> u64 {
+        mix((key as u64).wrapping_add(self.number_salt) ^ mix((key >> 64) as u64))
+    }
+
+    /// Decides `node` without search if possible. The history contains the node's board.
+    pub fn decided(&mut self, node: &Node) -> Option<Win> {
+        let position = node.position;
+        if position.passes > 0 {
+            let score = position.board.area_score(self.geometry);
+            let winner = if score >= self.need_black { Color::Black } else { Color::White };
+            let margin = if winner == Color::Black { score } else { -score };
+            if position.passes == 2 {
+                return Some(Win { winner, margin, best: None, source: Source::Terminal(margin) });
+            }
+            // The second pass ends the game at once: a winner node whose move leads to a won terminal position.
+            if winner == position.to_move {
+                return Some(Win { winner, margin, best: Some(Move::Pass), source: Source::PassBack(margin) });
+            }
+        }
+        if self.options.static_knowledge {
+            for winner in [position.to_move, position.to_move.opponent()] {
+                let stood = self.history.stood(winner);
+                if let Some(win) = self.static_leaves.win(position, winner, self.need(winner), stood) {
+                    self.stats.static_leaves += 1;
+                    return Some(Win { winner, margin: win.margin, best: None, source: Source::Static(win) });
+                }
+            }
+        }
+        self.stats.probes += 1;
+        let (need_black, need_white) = (self.need_black, self.need_white);
+        let needs = |winner| if winner == Color::Black { need_black } else { need_white };
+        match self.transfer.probe(self.table, node.key, node.canonical, &self.history, &needs) {
+            Probe::Miss => None,
+            Probe::Rejected => {
+                self.stats.rejected += 1;
+                None
+            }
+            Probe::Hit(found) => {
+                self.stats.hits += 1;
+                let best = found.head.best.map(|mv| match mv {
+                    Move::Pass => Move::Pass,
+                    Move::Stone(point) => Move::Stone(self.geometry.map_point(self.geometry.inverse(found.sym), point.into()) as u8),
+                });
+                Some(Win { winner: found.head.winner, margin: found.head.margin.into(), best, source: Source::Found(found) })
+            }
+        }
+    }
+
+    /// The lemma behind a decided position, in the frame of the search; `None` if it stands for its own path only.
+    fn lemma(&mut self, winner: Color, source: &Source) -> Option<Lemma> {
+        match source {
+            Source::Terminal(margin) | Source::PassBack(margin) => Some(Lemma::leaf(winner, *margin, 0)),
+            Source::Static(win) => Some(Lemma::leaf(winner, win.margin, win.territory)),
+            Source::Found(found) => self.transfer.fetch(self.table, found),
+            Source::Lemma(lemma) => Some((**lemma).clone()),
+            Source::Path => None,
+        }
+    }
+
+    /// The safe point: flushes counters and says whether to stop.
+    fn safe_point(&mut self) -> Option<Stop> {
+        let (now, before) = (self.stats, self.flushed);
+        let add = |counter: &std::sync::atomic::AtomicU64, now: u64, before: u64| {
+            counter.fetch_add(now - before, Ordering::Relaxed);
+        };
+        add(&self.control.expansions, now.expansions, before.expansions);
+        add(&self.control.distinct_nodes, now.distinct_nodes, before.distinct_nodes);
+        add(&self.control.probes, now.probes, before.probes);
+        add(&self.control.hits, now.hits, before.hits);
+        add(&self.control.rejected, now.rejected, before.rejected);
+        add(&self.control.lemmas_stored, now.lemmas_stored, before.lemmas_stored);
+        self.flushed = now;
+        if self.control.stop.load(Ordering::Relaxed) {
+            return Some(Stop::Asked);
+        }
+        self.limits.time.filter(|&limit| self.started.elapsed() >= limit).map(|_| Stop::Time)
+    }
+
+    /// Flushes the counters of the last expansions.
+    pub fn finish(&mut self) {
+        self.safe_point();
+    }
+
+    /// Searches `node`, whose board is in the history and which is not decided, until its numbers reach a threshold.
+    pub fn search(&mut self, node: &Node, threshold_phi: u64, threshold_delta: u64, is_root: bool) -> Value {
+        if self.stats.expansions.is_multiple_of(SAFE_POINT)
+            && let Some(stop) = self.safe_point()
+        {
+            return Value::Stopped(stop);
+        }
+        if self.limits.expansions.is_some_and(|limit| self.stats.expansions >= limit) {
+            return Value::Stopped(Stop::Expansions);
+        }
+        self.stats.expansions += 1;
+        let before = self.stats.expansions - 1;
+        let number_key = self.number_key(node.key);
+        let known = self.table.numbers(number_key);
+        // An expanded position leaves numbers behind, also when it is proven.
+        self.stats.distinct_nodes += u64::from(known.is_none());
+        let spent_before = known.map_or(0, |numbers| u64::from(numbers.cost));
+
+        let mut children = self.spare.pop().unwrap_or_default();
+        let value = self.expand(node, &mut children, threshold_phi, threshold_delta, is_root);
+        children.clear();
+        self.spare.push(children);
+
+        let cost = spent_before + (self.stats.expansions - before);
+        let cap = |number: u64| number.clamp(1, u32::MAX.into()) as u32;
+        match value {
+            Value::Open { phi, delta } => {
+                self.table.store_numbers(number_key, Numbers { phi: cap(phi), delta: cap(delta), cost: cap(cost) });
+                Value::Open { phi, delta }
+            }
+            Value::Won(Win { winner, margin, best, source: Source::Lemma(mut lemma) }) => {
+                lemma.cost = cost;
+                self.table.store_lemma(node.key, &lemma.map(self.geometry, node.canonical.sym));
+                self.stats.lemmas_stored += 1;
+                if known.is_none() {
+                    self.table.store_numbers(number_key, Numbers { phi: 1, delta: 1, cost: cap(cost) });
+                }
+                Value::Won(Win { winner, margin, best, source: Source::Lemma(lemma) })
+            }
+            Value::Won(win) => {
+                self.stats.path_only += 1;
+                Value::Won(win)
+            }
+            stopped => stopped,
+        }
+    }
+
+    fn expand(&mut self, node: &Node, children: &mut Vec<Child>, threshold_phi: u64, threshold_delta: u64, is_root: bool) -> Value {
+        let mover = node.position.to_move;
+        let board = node.position.board;
+        let mut banned: Vec<Board> = Vec::new();
+
+        let pass = node.after_pass();
+        if let Some(win) = self.add_child(children, Move::Pass, pass) {
+            return Value::Won(self.compose_win(board, Move::Pass, None, win));
+        }
+        let mut empty = self.geometry.full() & !board.occupied();
+        while empty != 0 {
+            let point = empty.trailing_zeros() as usize;
+            empty &= empty - 1;
+            let Ok(placed) = board.place(self.geometry, mover, point) else { continue };
+            if self.history.contains(placed.board) {
+                banned.push(placed.board);
+                continue;
+            }
+            let mv = Move::Stone(point as u8);
+            let child = Node::new(self.geometry, Position { board: placed.board, to_move: mover.opponent(), passes: 0 });
+            let reached = KnownBoard::new(placed.board, child.canonical);
+            // A lemma about the child speaks of histories that contain the child's board.
+            self.history.push(reached);
+            let win = self.add_child(children, mv, child);
+            self.history.pop();
+            if let Some(win) = win {
+                return Value::Won(self.compose_win(board, mv, Some(&reached), win));
+            }
+        }
+
+        loop {
+            // phi = min over children of delta, delta = sum over children of phi (negamax); a solved child adds nothing.
+            let (mut sum, mut best, mut least, mut second) = (0u64, usize::MAX, INFINITE, INFINITE);
+            for (index, child) in children.iter().enumerate() {
+                sum = (sum + child.phi).min(INFINITE);
+                if child.delta < least {
+                    second = least;
+                    least = child.delta;
+                    best = index;
+                } else if child.delta < second {
+                    second = child.delta;
+                }
+            }
+            if best == usize::MAX {
+                return Value::Won(self.compose_loss(node, children, &banned));
+            }
+            let (phi, delta) = (least, limited(sum));
+            if is_root {
+                self.control.root_phi.store(phi, Ordering::Relaxed);
+                self.control.root_delta.store(delta, Ordering::Relaxed);
+            }
+            if phi >= threshold_phi || delta >= threshold_delta {
+                return Value::Open { phi, delta };
+            }
+            let child = &mut children[best];
+            let child_node = child.node;
+            let mv = child.mv;
+            let child_phi_threshold = (unlimited(threshold_delta.min(INFINITE)) - (sum - child.phi)).min(INFINITE);
+            // 1 + ε with ε = 0.3 (paper, section 5; findings 7.4).
+            let child_delta_threshold = threshold_phi.min(second.saturating_add(second / 10 * 3 + second % 10 * 3 / 10).max(second + 1));
+            let stored = self.stats.lemmas_stored;
+            let look_again = std::mem::replace(&mut child.probed_at, stored) != stored;
+            let reached = KnownBoard::new(child_node.position.board, child_node.canonical);
+            let is_stone = mv != Move::Pass;
+            if is_stone {
+                self.history.push(reached);
+            }
+            let known = if look_again { self.decided(&child_node) } else { None };
+            let value = match known {
+                Some(win) => Value::Won(win),
+                None => self.search(&child_node, child_phi_threshold, child_delta_threshold, false),
+            };
+            if is_stone {
+                self.history.pop();
+            }
+            match value {
+                Value::Stopped(stop) => return Value::Stopped(stop),
+                Value::Won(win) if win.winner == mover => {
+                    return Value::Won(self.compose_win(board, mv, is_stone.then_some(&reached), win));
+                }
+                Value::Won(win) => solve_child(&mut children[best], win.source),
+                Value::Open { phi, delta } => {
+                    children[best].phi = phi;
+                    children[best].delta = delta;
+                }
+            }
+        }
+    }
+
+    /// Classifies a child; returns the win if it decides the node for the side that moved there.
+    fn add_child(&mut self, children: &mut Vec<Child>, mv: Move, node: Node) -> Option<Win> {
+        let mut child = Child { mv, node, phi: 0, delta: INFINITE, probed_at: self.stats.lemmas_stored, solved: None };
+        match self.decided(&node) {
+            Some(win) if win.winner == node.position.to_move => solve_child(&mut child, win.source),
+            Some(win) => return Some(win),
+            None => {
+                let numbers = self
+                    .table
+                    .numbers(self.number_key(node.key))
+                    .unwrap_or_else(|| prior::numbers(self.geometry, node.position, self.need_black));
+                child.phi = numbers.phi.max(1).into();
+                child.delta = numbers.delta.max(1).into();
+            }
+        }
+        children.push(child);
+        None
+    }
+
+    fn compose_win(&mut self, board: Board, mv: Move, reached: Option<&KnownBoard>, child: Win) -> Win {
+        let lemma = self.lemma(child.winner, &child.source).and_then(|lemma| compose::win(self.geometry, board, mv, reached, &lemma));
+        let margin = child.margin;
+        Win { winner: child.winner, margin, best: Some(mv), source: lemma.map_or(Source::Path, |lemma| Source::Lemma(Box::new(lemma))) }
+    }
+
+    fn compose_loss(&mut self, node: &Node, children: &[Child], banned: &[Board]) -> Win {
+        let winner = node.position.to_move.opponent();
+        let mut loss = Loss::new(winner, node.position.board);
+        for child in children {
+            let source = child.solved.as_ref().expect("every child is won by the opponent");
+            match self.lemma(winner, source) {
+                Some(lemma) => {
+                    let reached = KnownBoard::new(child.node.position.board, child.node.canonical);
+                    loss.reply(self.geometry, (child.mv != Move::Pass).then_some(&reached), &lemma);
+                }
+                None => loss.path_only(),
+            }
+        }
+        for &board in banned {
+            self.stats.banned_replies += 1;
+            // A lemma that applies anyway keeps the board out of X (theory, Composition). The board is in the history already.
+            let child = Node::new(self.geometry, Position { board, to_move: winner, passes: 0 });
+            let cover = self.decided(&child).filter(|win| win.winner == winner).and_then(|win| self.lemma(winner, &win.source));
+            match cover {
+                Some(lemma) => loss.reply(self.geometry, Some(&KnownBoard::new(board, child.canonical)), &lemma),
+                None => loss.banned(board),
+            }
+        }
+        let lemma = loss.finish();
+        // A path-only loss still wins by what the komi asks.
+        let margin = lemma.as_ref().map_or(self.need(winner), |lemma| lemma.margin.into());
+        Win { winner, margin, best: None, source: lemma.map_or(Source::Path, |lemma| Source::Lemma(Box::new(lemma))) }
+    }
+}
+
+fn solve_child(child: &mut Child, source: Source) {
+    child.phi = 0;
+    child.delta = INFINITE;
+    child.solved = Some(source);
+}

@@ -1,0 +1,157 @@
+//! Reuse of stored lemmas under the current history (theory, Reuse; paper, Theorem 1).
+
+use crate::board_set::{BoardSet, KnownBoard};
+use crate::history::History;
+use crate::mutation::{Dropped, dropped};
+use crate::{Cube, Lemma, LemmaHead, LemmaSets, PositionKey, Table};
+use superko_rules::{Canonical, Color, Geometry, bits};
+
+/// Buffers for reading lemmas, reused from probe to probe.
+#[derive(Default)]
+pub(crate) struct Transfer {
+    heads: Vec<LemmaHead>,
+    sets: LemmaSets,
+}
+
+/// A lemma that was found to apply, by reference to the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub key: PositionKey,
+    /// Maps the position to the frame the lemma is stored in.
+    pub sym: u8,
+    pub head: LemmaHead,
+}
+
+/// What a probe came to.
+pub(crate) enum Probe {
+    Miss,
+    /// There are lemmas, but none serves here.
+    Rejected,
+    Hit(Found),
+}
+
+impl Transfer {
+    /// Looks for a lemma about the position `key` that decides it: one whose winner needs at most its margin (`needs`, by winner)
+    /// and whose conditions (i) to (iii) hold for `history`, which contains the position's own board.
+    pub fn probe(
+        &mut self,
+        table: &dyn Table,
+        key: PositionKey,
+        canonical: Canonical,
+        history: &History,
+        needs: &dyn Fn(Color) -> i32,
+    ) -> Probe {
+        self.heads.clear();
+        table.lemmas(key, &mut self.heads);
+        if self.heads.is_empty() {
+            return Probe::Miss;
+        }
+        let geometry = table.geometry();
+        for index in 0..self.heads.len() {
+            let head = self.heads[index];
+            // Komi monotonicity: a win by `margin` is a win at every komi that needs no more.
+            if i32::from(head.margin) < needs(head.winner) && !dropped(Dropped::Margin) {
+                continue;
+            }
+            // A symmetric position has several canonicalising symmetries, and so several images of the lemma; each is a lemma.
+            for sym in bits(canonical.syms.into()) {
+                let found = Found { key, sym: sym as u8, head };
+                if self.applies(table, geometry, &found, history) {
+                    return Probe::Hit(found);
+                }
+            }
+        }
+        Probe::Rejected
+    }
+
+    /// The greatest margin of `winner` among the lemmas that apply under `history`.
+    pub fn greatest_margin(
+        &mut self,
+        table: &dyn Table,
+        key: PositionKey,
+        canonical: Canonical,
+        history: &History,
+        winner: Color,
+    ) -> Option<i32> {
+        let geometry = table.geometry();
+        self.heads.clear();
+        table.lemmas(key, &mut self.heads);
+        let heads = std::mem::take(&mut self.heads);
+        let best = heads
+            .iter()
+            .filter(|head| head.winner == winner)
+            .filter(|&&head| {
+                bits(canonical.syms.into()).any(|sym| self.applies(table, geometry, &Found { key, sym: sym as u8, head }, history))
+            })
+            .map(|head| i32::from(head.margin))
+            .max();
+        self.heads = heads;
+        best
+    }
+
+    /// Conditions (i) to (iii), in the frame of the current history.
+    fn applies(&mut self, table: &dyn Table, geometry: &Geometry, found: &Found, history: &History) -> bool {
+        let Found { key, sym, head } = found;
+        let back = geometry.inverse(*sym);
+        // (iii) No board of the history has a winner stone on T.
+        if geometry.map_mask(back, head.territory) & history.stood(head.winner) != 0 && !dropped(Dropped::Territory) {
+            return false;
+        }
+        // (i) B ∩ H' = ∅. Boards that pass cube and filter are settled by the prints; if those are gone, the answer is "maybe".
+        let mut sets_read = false;
+        if head.cube.least_stones != u8::MAX && !dropped(Dropped::Created) {
+            let cube = Cube {
+                black: geometry.map_mask(back, head.cube.black),
+                white: geometry.map_mask(back, head.cube.white),
+                empty: geometry.map_mask(back, head.cube.empty),
+                ..head.cube
+            };
+            for known in history.boards() {
+                if !cube.admits(known.board) || !known.in_bloom(&head.bloom) {
+                    continue;
+                }
+                sets_read = sets_read || table.sets(*key, head, &mut self.sets);
+                if !sets_read || known.in_bloom(&self.sets.bloom) || self.holds(geometry, known, *sym) {
+                    return false;
+                }
+            }
+        }
+        // (ii) X ⊆ H'. X is exact; without it the lemma says nothing.
+        if head.excluded > 0 && !dropped(Dropped::Excluded) {
+            sets_read = sets_read || table.sets(*key, head, &mut self.sets);
+            if !sets_read || !self.sets.excluded.iter().all(|&board| history.contains(geometry.map_board(back, board))) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Whether the prints just read, which live in the frame that `sym` leads to, may include `known`.
+    fn holds(&self, geometry: &Geometry, known: &KnownBoard, sym: u8) -> bool {
+        known.prints(geometry, sym).any(|print| self.sets.prints.binary_search(&print).is_ok())
+    }
+
+    /// Reads a found lemma in full, in the frame of its position; `None` if the table has given up a part that it needs.
+    pub fn fetch(&mut self, table: &dyn Table, found: &Found) -> Option<Lemma> {
+        let geometry = table.geometry();
+        let Found { key, sym, head } = found;
+        let created = if table.sets(*key, head, &mut self.sets) {
+            BoardSet { prints: self.sets.prints.clone(), bloom: self.sets.bloom, cube: head.cube }
+        } else if head.excluded == 0 {
+            BoardSet { prints: Vec::new(), bloom: head.bloom, cube: head.cube }
+        } else {
+            return None;
+        };
+        let excluded = if head.excluded == 0 { Vec::new() } else { self.sets.excluded.clone() };
+        let stored = Lemma {
+            winner: head.winner,
+            margin: head.margin,
+            best: head.best,
+            created,
+            excluded,
+            territory: head.territory,
+            cost: 1 << head.cost_log2.min(62),
+        };
+        Some(stored.map(geometry, geometry.inverse(*sym)))
+    }
+}
