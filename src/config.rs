@@ -73,8 +73,10 @@ impl Config {
 
     /// Checks every value; the error names the key, the value and what was expected.
     pub fn settings(&self) -> Result<Settings, String> {
-        let listen: SocketAddr =
-            self.listen.parse().map_err(|_| format!("listen {:?} is not valid: expected ADDRESS:PORT such as 127.0.0.1:7465", self.listen))?;
+        let listen: SocketAddr = self
+            .listen
+            .parse()
+            .map_err(|_| format!("listen {:?} is not valid: expected ADDRESS:PORT such as 127.0.0.1:7465", self.listen))?;
         if !listen.ip().is_loopback() {
             return Err(format!(
                 "listen {listen} is not a loopback address: this version has no access tokens, so it serves this machine only; use 127.0.0.1:7465"

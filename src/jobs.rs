@@ -218,7 +218,8 @@ impl Jobs {
     /// The ids of the queued jobs, next one first.
     pub fn queue(&self) -> Vec<u64> {
         let map = self.read();
-        let mut queued: Vec<_> = map.values().filter(|job| job.data.state == State::Queued).map(|job| (-i64::from(job.request.priority), job.id)).collect();
+        let mut queued: Vec<_> =
+            map.values().filter(|job| job.data.state == State::Queued).map(|job| (-i64::from(job.request.priority), job.id)).collect();
         queued.sort_unstable();
         queued.into_iter().map(|(_, id)| id).collect()
     }
@@ -310,7 +311,12 @@ impl Jobs {
 
     /// Changes a job and stores it with `proofs` in one step. `change` answers whether there is anything to store; returns the job
     /// as it then stands. Blocks on the disk.
-    pub fn update(&self, id: u64, proofs: &[ProofRecord], change: impl FnOnce(&mut Job) -> Result<bool, JobError>) -> Result<Arc<Job>, JobError> {
+    pub fn update(
+        &self,
+        id: u64,
+        proofs: &[ProofRecord],
+        change: impl FnOnce(&mut Job) -> Result<bool, JobError>,
+    ) -> Result<Arc<Job>, JobError> {
         let _writer = locked(&self.writer);
         let old = self.get(id).ok_or(JobError::NotFound(id))?;
         let mut job = Job::clone(&old);

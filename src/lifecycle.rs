@@ -33,14 +33,17 @@ fn fault(what: &'static str) -> impl Fn(&dyn std::fmt::Display) -> ServeError {
 /// Runs the daemon until SIGTERM or SIGINT.
 pub fn serve(settings: Settings) -> Result<(), ServeError> {
     // The port first: an address in use is found before the data directory is touched.
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(|error| fault("tokio")(&error))?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(|error| fault("tokio")(&error))?;
     let listener = runtime.block_on(TcpListener::bind(settings.listen)).map_err(|error| {
         ServeError::BadInput(format!("listen {}: {error}: stop what uses the port, or choose another with --listen", settings.listen))
     })?;
     let address = listener.local_addr().map_err(|error| fault("listen")(&error))?;
     let dir = settings.data_dir.display();
     let store = Store::open(&settings.data_dir).map_err(|error| match error {
-        StoreError::Locked => ServeError::BadInput(format!("data_dir {dir}: another superko daemon is using this directory; stop it, or choose another with --data")),
+        StoreError::Locked => ServeError::BadInput(format!(
+            "data_dir {dir}: another superko daemon is using this directory; stop it, or choose another with --data"
+        )),
         error => ServeError::Fault(format!("data_dir {dir}: {error}")),
     })?;
     let store = Arc::new(store);
@@ -73,7 +76,12 @@ fn close(store: Store) -> Result<(), ServeError> {
 }
 
 /// The async part: serves until a signal, then winds down in order. `threads` ends when solver and checkpoint threads have.
-async fn run<T>(engine: Arc<Engine>, listener: TcpListener, max_body_bytes: usize, threads: impl Future<Output = T>) -> Result<(), ServeError> {
+async fn run<T>(
+    engine: Arc<Engine>,
+    listener: TcpListener,
+    max_body_bytes: usize,
+    threads: impl Future<Output = T>,
+) -> Result<(), ServeError> {
     let watch_for = |kind| signal(kind).map_err(|error| fault("signals")(&error));
     let mut stop = Stop { term: watch_for(SignalKind::terminate())?, int: watch_for(SignalKind::interrupt())? };
     let mut on_demand = watch_for(SignalKind::user_defined1())?;
@@ -120,7 +128,9 @@ async fn run<T>(engine: Arc<Engine>, listener: TcpListener, max_body_bytes: usiz
             return Ok(None);
         }
         let engine = engine.clone();
-        tokio::task::spawn_blocking(move || if engine.has_unsaved() { engine.checkpoint() } else { Ok(None) }).await.unwrap_or_else(|error| Err(error.to_string()))
+        tokio::task::spawn_blocking(move || if engine.has_unsaved() { engine.checkpoint() } else { Ok(None) })
+            .await
+            .unwrap_or_else(|error| Err(error.to_string()))
     };
     let mut wind_down = std::pin::pin!(wind_down);
     let saved = loop {

@@ -4,7 +4,8 @@ use crate::engine::{Engine, Running, locked};
 use crate::jobs::State;
 use prometheus::core::Collector;
 use prometheus::{
-    Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder, exponential_buckets,
+    Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
+    exponential_buckets,
 };
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
@@ -114,9 +115,16 @@ impl Metrics {
         build.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1.0);
         let metrics = Metrics {
             expansions: counter("superko_search_expansions_total", "Calls of the search on a node, all jobs since the start.")?,
-            distinct_nodes: counter("superko_search_distinct_nodes_total", "Positions expanded for the first time, all jobs since the start.")?,
+            distinct_nodes: counter(
+                "superko_search_distinct_nodes_total",
+                "Positions expanded for the first time, all jobs since the start.",
+            )?,
             revisit_factor: gauge("superko_search_revisit_factor", "Expansions for each distinct node of the running job; 0 without one.")?,
-            probes: counters("superko_table_probes_total", "Look-ups of a position's lemmas: decided it, found none that applied, found none.", &["outcome"])?,
+            probes: counters(
+                "superko_table_probes_total",
+                "Look-ups of a position's lemmas: decided it, found none that applied, found none.",
+                &["outcome"],
+            )?,
             occupancy: gauges("superko_table_occupancy_ratio", "Used share of each part of the table in use, 0 to 1.", &["part"])?,
             table_bytes: gauge("superko_table_bytes", "Size of the table in use; 0 without one.")?,
             torn: counter("superko_table_torn_total", "Table entries refused because their seal did not fit.")?,
@@ -124,21 +132,35 @@ impl Metrics {
             checkpoint_duration: add(
                 &r,
                 Histogram::with_opts(
-                    HistogramOpts::new("superko_checkpoint_duration_seconds", "Time to make a checkpoint.").buckets(exponential_buckets(0.01, 2.0, 16)?),
+                    HistogramOpts::new("superko_checkpoint_duration_seconds", "Time to make a checkpoint.")
+                        .buckets(exponential_buckets(0.01, 2.0, 16)?),
                 ),
             )?,
-            checkpoint_last_success: gauge("superko_checkpoint_last_success_timestamp_seconds", "Unix time of the last checkpoint; 0 before the first.")?,
+            checkpoint_last_success: gauge(
+                "superko_checkpoint_last_success_timestamp_seconds",
+                "Unix time of the last checkpoint; 0 before the first.",
+            )?,
             checkpoint_failures: counter("superko_checkpoint_failures_total", "Checkpoints that failed.")?,
             checkpoints: counter("superko_checkpoints_total", "Checkpoints that succeeded.")?,
             checkpoint_lemmas: gauge("superko_checkpoint_lemmas", "Lemmas that the last checkpoint wrote.")?,
-            recovery_duration: gauge("superko_recovery_duration_seconds", "Time to open the table in use and to fill it from the store where needed.")?,
+            recovery_duration: gauge(
+                "superko_recovery_duration_seconds",
+                "Time to open the table in use and to fill it from the store where needed.",
+            )?,
             recovery_refused: counter("superko_recovery_refused_total", "Stored records refused as damaged.")?,
             jobs: gauges("superko_jobs", "Jobs by state.", &["state"])?,
             jobs_finished: counters("superko_jobs_finished_total", "Jobs that ended since the start, by their last state.", &["state"])?,
             queue_depth: add(&r, IntGauge::new("superko_queue_depth", "Jobs that wait for the solver."))?,
             root_proof: gauge("superko_search_root_proof_number", "Proof number at the root of the running search; 0 without one.")?,
-            root_disproof: gauge("superko_search_root_disproof_number", "Disproof number at the root of the running search; 0 without one.")?,
-            http_requests: counters("superko_http_requests_total", "HTTP requests by method, route and status class.", &["method", "route", "status"])?,
+            root_disproof: gauge(
+                "superko_search_root_disproof_number",
+                "Disproof number at the root of the running search; 0 without one.",
+            )?,
+            http_requests: counters(
+                "superko_http_requests_total",
+                "HTTP requests by method, route and status class.",
+                &["method", "route", "status"],
+            )?,
             http_duration: add(
                 &r,
                 HistogramVec::new(

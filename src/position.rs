@@ -43,7 +43,9 @@ impl Position {
     pub fn from_fields(fields: &Map<String, Value>) -> Result<Position, FieldError> {
         let board = match fields.get("board") {
             Some(Value::String(text)) => text,
-            Some(other) => return Err(FieldError::new("/board", format!("{} is not a string: expected ROWSxCOLUMNS, such as \"4x7\"", shown(other)))),
+            Some(other) => {
+                return Err(FieldError::new("/board", format!("{} is not a string: expected ROWSxCOLUMNS, such as \"4x7\"", shown(other))));
+            }
             None => return Err(FieldError::new("/board", "board is missing: expected ROWSxCOLUMNS, such as \"4x7\"")),
         };
         let geometry = parse_board_size(board).map_err(|error| FieldError::new("/board", format!("board {error}")))?;
@@ -57,7 +59,9 @@ impl Position {
         };
         for (index, (pointer, text)) in read_moves(fields.get("moves"))?.into_iter().enumerate() {
             let mv = Move::parse(geometry, &text).map_err(|error| FieldError::new(&pointer, format!("move {}: {error}", index + 1)))?;
-            game.play(mv).map_err(|reason| FieldError::new(&pointer, format!("move {}, {}, is illegal: {reason}", index + 1, mv.vertex(geometry))))?;
+            game.play(mv).map_err(|reason| {
+                FieldError::new(&pointer, format!("move {}, {}, is illegal: {reason}", index + 1, mv.vertex(geometry)))
+            })?;
         }
         Ok(Position { game, setup })
     }
@@ -94,7 +98,9 @@ pub fn vertices(geometry: &Geometry, moves: &[Move]) -> Vec<String> {
 
 /// A komi given as a JSON number.
 pub fn read_komi(value: &Value) -> Result<Komi, FieldError> {
-    let number = value.as_f64().ok_or_else(|| FieldError::new("/komi", format!("komi {} is not a number: expected a half-integer such as -3.5 or 0.5", shown(value))))?;
+    let number = value.as_f64().ok_or_else(|| {
+        FieldError::new("/komi", format!("komi {} is not a number: expected a half-integer such as -3.5 or 0.5", shown(value)))
+    })?;
     Komi::from_f64(number).map_err(|error| FieldError::new("/komi", format!("komi {error}")))
 }
 
@@ -125,7 +131,10 @@ fn read_moves(value: Option<&Value>) -> Result<Vec<(String, String)>, FieldError
 
 fn read_setup(geometry: &Geometry, value: &Value) -> Result<Setup, FieldError> {
     let Value::Object(fields) = value else {
-        return Err(FieldError::new("/setup", format!("setup {} is not an object: expected {{\"rows\": […], \"to_move\": \"black\"}}", shown(value))));
+        return Err(FieldError::new(
+            "/setup",
+            format!("setup {} is not an object: expected {{\"rows\": […], \"to_move\": \"black\"}}", shown(value)),
+        ));
     };
     if let Some(name) = fields.keys().find(|name| !["rows", "to_move", "passes", "earlier"].contains(&name.as_str())) {
         return Err(FieldError::new(
@@ -133,12 +142,19 @@ fn read_setup(geometry: &Geometry, value: &Value) -> Result<Setup, FieldError> {
             format!("unknown field {name:?}: a setup has rows, to_move, passes and earlier"),
         ));
     }
-    let rows = fields.get("rows").ok_or_else(|| FieldError::new("/setup/rows", "rows are missing: expected the diagram, one string a row, top row first"))?;
+    let rows = fields
+        .get("rows")
+        .ok_or_else(|| FieldError::new("/setup/rows", "rows are missing: expected the diagram, one string a row, top row first"))?;
     let board = read_rows(geometry, rows, "/setup/rows")?;
     let to_move = match fields.get("to_move").map(Value::as_str) {
         Some(Some("black")) => Color::Black,
         Some(Some("white")) => Color::White,
-        Some(_) => return Err(FieldError::new("/setup/to_move", format!("to_move {} is not valid: expected \"black\" or \"white\"", shown(&fields["to_move"])))),
+        Some(_) => {
+            return Err(FieldError::new(
+                "/setup/to_move",
+                format!("to_move {} is not valid: expected \"black\" or \"white\"", shown(&fields["to_move"])),
+            ));
+        }
         None => return Err(FieldError::new("/setup/to_move", "to_move is missing: expected \"black\" or \"white\"")),
     };
     let passes = match fields.get("passes") {
@@ -148,16 +164,21 @@ fn read_setup(geometry: &Geometry, value: &Value) -> Result<Setup, FieldError> {
             _ => {
                 return Err(FieldError::new(
                     "/setup/passes",
-                    format!("passes {} is not valid: expected 0, or 1 if a pass directly precedes the diagram (two passes end the game)", shown(value)),
+                    format!(
+                        "passes {} is not valid: expected 0, or 1 if a pass directly precedes the diagram (two passes end the game)",
+                        shown(value)
+                    ),
                 ));
             }
         },
     };
     let earlier = match fields.get("earlier") {
         None => Vec::new(),
-        Some(Value::Array(boards)) => {
-            boards.iter().enumerate().map(|(index, rows)| read_rows(geometry, rows, &format!("/setup/earlier/{index}"))).collect::<Result<_, _>>()?
-        }
+        Some(Value::Array(boards)) => boards
+            .iter()
+            .enumerate()
+            .map(|(index, rows)| read_rows(geometry, rows, &format!("/setup/earlier/{index}")))
+            .collect::<Result<_, _>>()?,
         Some(other) => return Err(FieldError::new("/setup/earlier", format!("earlier {} is not an array of diagrams", shown(other)))),
     };
     Ok(Setup { board, to_move, passes, earlier })
@@ -169,7 +190,9 @@ fn read_rows(geometry: &Geometry, value: &Value, pointer: &str) -> Result<Board,
     };
     let mut rows = Vec::new();
     for (index, item) in items.iter().enumerate() {
-        let row = item.as_str().ok_or_else(|| FieldError::new(format!("{pointer}/{index}"), format!("row {}: {} is not a string", index + 1, shown(item))))?;
+        let row = item
+            .as_str()
+            .ok_or_else(|| FieldError::new(format!("{pointer}/{index}"), format!("row {}: {} is not a string", index + 1, shown(item))))?;
         rows.push(row);
     }
     board_from_rows(geometry, &rows).map_err(|error| {
@@ -250,7 +273,11 @@ mod tests {
             (json!({"board": "2x3", "setup": {"rows": ["...", ".?."], "to_move": "black"}}), "/setup/rows/1", "'?'"),
             (json!({"board": "2x3", "setup": {"rows": ["OX.", "X.."], "to_move": "black"}}), "/setup/rows/0", "A2"),
             (json!({"board": "1x3", "setup": {"rows": ["..."], "to_move": "black", "earlier": [["XXX"]]}}), "/setup/earlier/0/0", "A1"),
-            (json!({"board": "1x3", "setup": {"rows": ["..."], "to_move": "black", "earlier": [["X.."]]}, "moves": ["A1"]}), "/moves/0", "earlier board 1"),
+            (
+                json!({"board": "1x3", "setup": {"rows": ["..."], "to_move": "black", "earlier": [["X.."]]}, "moves": ["A1"]}),
+                "/moves/0",
+                "earlier board 1",
+            ),
         ] {
             let error = read(fields.clone()).expect_err(&fields.to_string());
             assert_eq!(error.pointer, pointer, "{fields}: {}", error.detail);

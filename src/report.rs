@@ -60,7 +60,13 @@ impl Counts {
 
     /// The counters of a finished `solve` call.
     pub fn of_stats(stats: &SearchStats, elapsed_seconds: f64) -> Counts {
-        Counts { expansions: stats.expansions, distinct_nodes: stats.distinct_nodes, probes: stats.probes, hits: stats.hits, elapsed_seconds }
+        Counts {
+            expansions: stats.expansions,
+            distinct_nodes: stats.distinct_nodes,
+            probes: stats.probes,
+            hits: stats.hits,
+            elapsed_seconds,
+        }
     }
 
     /// Both together.
@@ -211,7 +217,8 @@ impl Step {
             _ => return None,
         };
         let read = |text: &String| Move::parse(geometry, text).ok();
-        let stats = SearchStats { expansions: self.report.expansions, distinct_nodes: self.report.distinct_nodes, ..SearchStats::default() };
+        let stats =
+            SearchStats { expansions: self.report.expansions, distinct_nodes: self.report.distinct_nodes, ..SearchStats::default() };
         let outcome = Outcome {
             verdict: Ok((winner, self.margin)),
             best_move: self.report.best_move.as_ref().and_then(read),

@@ -118,9 +118,10 @@ fn read_kind(value: Option<&Value>) -> Result<Kind, FieldError> {
         Some(Some("solve")) => Ok(Kind::Solve),
         Some(Some("value")) => Ok(Kind::Value),
         None => Err(FieldError::new("/kind", "kind is missing: expected \"solve\" or \"value\"")),
-        Some(_) => {
-            Err(FieldError::new("/kind", format!("kind {} is not valid: expected \"solve\" or \"value\"", value.map(shown).unwrap_or_default())))
-        }
+        Some(_) => Err(FieldError::new(
+            "/kind",
+            format!("kind {} is not valid: expected \"solve\" or \"value\"", value.map(shown).unwrap_or_default()),
+        )),
     }
 }
 
@@ -139,10 +140,12 @@ fn read_job_komi(kind: Kind, value: Option<&Value>) -> Result<Option<Komi>, Fiel
 fn read_priority(value: Option<&Value>) -> Result<i32, FieldError> {
     match value {
         None | Some(Value::Null) => Ok(0),
-        Some(value) => value
-            .as_i64()
-            .and_then(|number| i32::try_from(number).ok())
-            .ok_or_else(|| FieldError::new("/priority", format!("priority {} is not valid: expected a whole 32-bit number, higher goes first", shown(value)))),
+        Some(value) => value.as_i64().and_then(|number| i32::try_from(number).ok()).ok_or_else(|| {
+            FieldError::new(
+                "/priority",
+                format!("priority {} is not valid: expected a whole 32-bit number, higher goes first", shown(value)),
+            )
+        }),
     }
 }
 
@@ -150,22 +153,35 @@ fn read_limits(value: Option<&Value>) -> Result<JobLimits, FieldError> {
     let fields = match value {
         None | Some(Value::Null) => return Ok(JobLimits::default()),
         Some(Value::Object(fields)) => fields,
-        Some(other) => return Err(FieldError::new("/limits", format!("limits {} is not an object: expected expansions and time_seconds", shown(other)))),
+        Some(other) => {
+            return Err(FieldError::new(
+                "/limits",
+                format!("limits {} is not an object: expected expansions and time_seconds", shown(other)),
+            ));
+        }
     };
     let mut limits = JobLimits::default();
     for (name, value) in fields {
-        let error = |expected: &str| FieldError::new(format!("/limits/{}", escape(name)), format!("{name} {} is not valid: expected {expected}", shown(value)));
+        let error = |expected: &str| {
+            FieldError::new(format!("/limits/{}", escape(name)), format!("{name} {} is not valid: expected {expected}", shown(value)))
+        };
         match (name.as_str(), value) {
             (_, Value::Null) if name == "expansions" || name == "time_seconds" => {}
             ("expansions", _) => {
                 let number = value.as_u64().or_else(|| value.as_str().and_then(|text| text.parse().ok()));
-                limits.expansions = Some(number.filter(|&number| number > 0).ok_or_else(|| error("a whole number from 1, as a number or a string"))?);
+                limits.expansions =
+                    Some(number.filter(|&number| number > 0).ok_or_else(|| error("a whole number from 1, as a number or a string"))?);
             }
             ("time_seconds", _) => {
                 let seconds = value.as_f64().filter(|&seconds| seconds > 0.0 && seconds <= 1e9);
                 limits.time = Some(Duration::from_secs_f64(seconds.ok_or_else(|| error("a number of seconds above 0 and at most 1e9"))?));
             }
-            _ => return Err(FieldError::new(format!("/limits/{}", escape(name)), format!("unknown field {name:?}: limits has expansions and time_seconds"))),
+            _ => {
+                return Err(FieldError::new(
+                    format!("/limits/{}", escape(name)),
+                    format!("unknown field {name:?}: limits has expansions and time_seconds"),
+                ));
+            }
         }
     }
     Ok(limits)
@@ -175,7 +191,10 @@ fn read_label(value: Option<&Value>) -> Result<Option<String>, FieldError> {
     match value {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(label)) if label.chars().count() <= MAX_LABEL => Ok(Some(label.clone())),
-        Some(other) => Err(FieldError::new("/label", format!("label {} is not valid: expected a string of at most {MAX_LABEL} characters", shown(other)))),
+        Some(other) => Err(FieldError::new(
+            "/label",
+            format!("label {} is not valid: expected a string of at most {MAX_LABEL} characters", shown(other)),
+        )),
     }
 }
 

@@ -138,9 +138,7 @@ fn finish(engine: &Engine, job: &Job, running: &Running, end: End) {
 fn store_end(engine: &Engine, job: &Job, running: &Running, end: &End) -> Result<(), JobError> {
     let board = job.request.position.geometry().name();
     let proofs: Vec<ProofRecord> = match end {
-        End::Proved(_, proofs) => {
-            proofs.iter().map(|body| ProofRecord { board: board.clone(), job: job.id, body: body.clone() }).collect()
-        }
+        End::Proved(_, proofs) => proofs.iter().map(|body| ProofRecord { board: board.clone(), job: job.id, body: body.clone() }).collect(),
         _ => Vec::new(),
     };
     let mut changed = false;

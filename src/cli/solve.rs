@@ -46,7 +46,8 @@ pub fn text(report: &SolveReport) -> String {
         None => "unknown (limit reached or interrupted)".to_owned(),
     };
     let best = report.best_move.as_ref().map_or(String::new(), |mv| format!(" with {mv}"));
-    let line = if report.principal_variation.is_empty() { String::new() } else { format!("\nline: {}", report.principal_variation.join(" ")) };
+    let line =
+        if report.principal_variation.is_empty() { String::new() } else { format!("\nline: {}", report.principal_variation.join(" ")) };
     format!(
         "{} at komi {:.1}, {} to move: {verdict}{best}\n{} expansions, {} distinct nodes, {:.2} s{line}",
         report.board, report.komi, report.to_move, report.expansions, report.distinct_nodes, report.elapsed_seconds

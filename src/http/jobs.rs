@@ -29,8 +29,13 @@ fn job_json(engine: &Engine, job: &Job, queue: &[u64]) -> Result<Value, Problem>
 }
 
 /// `POST /v1/jobs`: 202 with the job, new or joined.
-pub async fn submit(State(engine): State<Arc<Engine>>, headers: HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Response, Problem> {
-    let body = read_body(&headers, body)?;
+pub async fn submit(
+    State(engine): State<Arc<Engine>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+    max_body_bytes: usize,
+) -> Result<Response, Problem> {
+    let body = read_body(&headers, body, max_body_bytes)?;
     let key = read_key(&headers)?;
     let (job, json) = blocking(move || -> Result<_, Problem> {
         let request = JobRequest::from_json(&body).map_err(Problem::invalid)?;
@@ -43,7 +48,13 @@ pub async fn submit(State(engine): State<Arc<Engine>>, headers: HeaderMap, body:
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, format!("/v1/jobs/{}", job.id))], Json(json)).into_response())
 }
 
-fn read_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Value, Problem> {
+fn read_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>, max_body_bytes: usize) -> Result<Value, Problem> {
+    let too_large = || {
+        let detail = format!(
+            "the body is larger than max_body_bytes, {max_body_bytes} bytes: send a smaller one, or raise the limit in the configuration"
+        );
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
+    };
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if !content_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
         return Err(Problem::new(
@@ -53,14 +64,14 @@ fn read_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result
         ));
     }
     let body = body.map_err(|rejection| match rejection.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Problem::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "body_too_large",
-            "the body is larger than this server takes (max_body_bytes in its configuration)",
-        ),
+        StatusCode::PAYLOAD_TOO_LARGE => too_large(),
         status => Problem::new(status, "unreadable_body", rejection.body_text()),
     })?;
-    serde_json::from_slice(&body).map_err(|error| Problem::new(StatusCode::BAD_REQUEST, "malformed_json", format!("the body is not valid JSON: {error}")))
+    if body.len() > max_body_bytes {
+        return Err(too_large());
+    }
+    serde_json::from_slice(&body)
+        .map_err(|error| Problem::new(StatusCode::BAD_REQUEST, "malformed_json", format!("the body is not valid JSON: {error}")))
 }
 
 fn read_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
@@ -76,8 +87,12 @@ fn read_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
 }
 
 fn read_id(path: Result<Path<String>, PathRejection>) -> Result<u64, Problem> {
-    let text = path.map(|Path(text)| text).map_err(|rejection| Problem::no_route(&rejection.body_text()))?;
-    text.parse().map_err(|_| Problem::new(StatusCode::NOT_FOUND, "job_not_found", format!("there is no job {text:?}: job ids are whole numbers")))
+    let text = path.map(|Path(text)| text);
+    let text = text.map_err(|rejection| {
+        Problem::new(StatusCode::NOT_FOUND, "job_not_found", format!("there is no such job: {}", rejection.body_text()))
+    })?;
+    text.parse()
+        .map_err(|_| Problem::new(StatusCode::NOT_FOUND, "job_not_found", format!("there is no job {text:?}: job ids are whole numbers")))
 }
 
 /// `GET /v1/jobs/{id}`.
@@ -119,7 +134,9 @@ pub async fn list(State(engine): State<Arc<Engine>>, query: Pairs) -> Result<Res
             _ => after = value.parse().map_err(|_| error("the `next` of an earlier page".to_owned()))?,
         }
     }
-    let keep = |job: &Job| state.is_none_or(|state| job.data.state == state) && label.is_none_or(|label| job.request.label.as_deref() == Some(label));
+    let keep = |job: &Job| {
+        state.is_none_or(|state| job.data.state == state) && label.is_none_or(|label| job.request.label.as_deref() == Some(label))
+    };
     let mut jobs = engine.jobs.list(after, limit + 1, keep);
     let more = jobs.len() > limit;
     jobs.truncate(limit);

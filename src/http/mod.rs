@@ -18,10 +18,14 @@ use std::sync::Arc;
 use std::time::Instant;
 use tower_http::catch_panic::CatchPanicLayer;
 
+/// How much of a body that is too large is still read: a client that is cut off while it sends does not see the answer.
+const OVERSHOOT_BYTES: usize = 16 << 20;
+
 /// All routes; requests with a body past `max_body_bytes` are refused.
 pub fn router(engine: Arc<Engine>, max_body_bytes: usize) -> Router {
+    let submit = move |state, headers, body| jobs::submit(state, headers, body, max_body_bytes);
     Router::new()
-        .route("/v1/jobs", post(jobs::submit).get(jobs::list))
+        .route("/v1/jobs", post(submit).get(jobs::list))
         .route("/v1/jobs/{id}", get(jobs::show))
         .route("/v1/jobs/{id}/cancel", post(jobs::cancel))
         .route("/v1/positions", get(positions::show))
@@ -33,7 +37,7 @@ pub fn router(engine: Arc<Engine>, max_body_bytes: usize) -> Router {
         .method_not_allowed_fallback(|method: Method, uri: Uri| async move {
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", format!("{} does not take {method}", uri.path()))
         })
-        .layer(DefaultBodyLimit::max(max_body_bytes))
+        .layer(DefaultBodyLimit::max(max_body_bytes + OVERSHOOT_BYTES))
         .layer(CatchPanicLayer::custom(|_: Box<dyn Any + Send>| Problem::internal(&"a handler panicked").into_response()))
         .layer(axum::middleware::from_fn_with_state(engine.clone(), observe))
         .with_state(engine)
@@ -79,7 +83,11 @@ async fn healthz() -> Response {
 
 async fn readyz(State(engine): State<Arc<Engine>>) -> Response {
     let reasons = engine.unready();
-    if reasons.is_empty() { Json(json!({"status": "ready"})).into_response() } else { Problem::unavailable("not_ready", reasons.join("; "), 5).into_response() }
+    if reasons.is_empty() {
+        Json(json!({"status": "ready"})).into_response()
+    } else {
+        Problem::unavailable("not_ready", reasons.join("; "), 5).into_response()
+    }
 }
 
 async fn metrics(State(engine): State<Arc<Engine>>) -> Result<Response, Problem> {
@@ -99,6 +107,8 @@ async fn checkpoint(State(engine): State<Arc<Engine>>) -> Result<Response, Probl
         }))
         .into_response(),
         // No table is in use, so nothing has been proved since the start.
-        None => Json(json!({"sequence": null, "lemmas": "0", "numbers": "0", "checkpoint_bytes": "0", "elapsed_seconds": 0.0})).into_response(),
+        None => {
+            Json(json!({"sequence": null, "lemmas": "0", "numbers": "0", "checkpoint_bytes": "0", "elapsed_seconds": 0.0})).into_response()
+        }
     })
 }

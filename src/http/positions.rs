@@ -34,7 +34,8 @@ pub async fn show(State(engine): State<Arc<Engine>>, query: Pairs) -> Result<Res
     let mut komi = None;
     for (name, value) in read_query(&pairs, &["board", "komi", "moves"])? {
         if name == "komi" {
-            let read = value.parse().map_err(|error: KomiError| Problem::invalid(vec![FieldError::new("/komi", format!("komi {error}"))]))?;
+            let read =
+                value.parse().map_err(|error: KomiError| Problem::invalid(vec![FieldError::new("/komi", format!("komi {error}"))]))?;
             komi = Some(read);
         } else {
             fields.insert(name.to_owned(), value.into());
