@@ -258,7 +258,7 @@ mod tests {
             (json!({"board": "2x2", "moves": ["A1", 7]}), "/moves/1", "7"),
             (json!({"board": "2x2", "moves": ["A1", "C9"]}), "/moves/1", "\"C9\""),
             (json!({"board": "2x2", "moves": ["A1", "A1"]}), "/moves/1", "occupied"),
-            (json!({"board": "2x2", "moves": "A1 B2 A2 B1 A1"}), "/moves", "move 5, A1"),
+            (json!({"board": "2x2", "moves": "A1 B2 A1"}), "/moves", "move 3, A1"),
             (json!({"board": "1x2", "moves": ["A1", "B1", "A1"]}), "/moves/2", "superko: it recreates the board after move 1"),
             (json!({"board": "1x2", "moves": ["pass", "pass", "A1"]}), "/moves/2", "ended the game"),
             (json!({"board": "1x1", "moves": ["A1"]}), "/moves/0", "suicide"),
