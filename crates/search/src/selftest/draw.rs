@@ -153,7 +153,24 @@ pub(super) fn draw_game(rng: &mut Rng, geometry: &'static Geometry) -> Game {
     }
     let moves = rng.below(3 * geometry.points() + 4);
     play_on(rng, &mut game, moves);
+    if rng.one_in(3) && !game.is_over() {
+        game = with_bans_ahead(rng, &game);
+        let moves = rng.below(4);
+        play_on(rng, &mut game, moves);
+    }
     game
+}
+
+/// The position reached, as a diagram whose earlier boards are those of the game and some that play from here would create. On larger
+/// boards random games alone hardly ever meet a ban where the oracle can still see the end.
+fn with_bans_ahead(rng: &mut Rng, game: &Game) -> Game {
+    let (lines, depth) = (1 + rng.below(8), 1 + rng.below(4));
+    let mut earlier = draw_future(rng, game, None, lines, depth);
+    earlier.retain(|_| rng.one_in(2));
+    earlier.extend(game.boards());
+    let position = game.position();
+    let setup = Setup { board: position.board, to_move: position.to_move, passes: position.passes, earlier };
+    Game::from_setup(game.geometry(), setup).expect("boards of play are legal")
 }
 
 /// The same superko game with its boards carried through symmetry `sym` and, if `swap`, the colours exchanged.
