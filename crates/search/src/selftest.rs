@@ -1,7 +1,20 @@
 //! The differential selftest: random games with real superko histories, solver against oracle.
+//!
+//! A case is one game. The oracle finds the value of its late prefixes; the solver must agree at komi around that value, around what
+//! pure eyes claim, and at random, on a fresh table, on one table for all prefixes, siblings and mirror images, on a table that
+//! forgets, and without static knowledge. Then lemmas are drawn from the shared table and put to the oracle under histories made
+//! to their conditions: this tests what a lemma states, not only how it was used.
 
-use std::time::Duration;
-use superko_rules::Geometry;
+mod draw;
+mod forgetful;
+mod lemmas;
+
+use crate::{Komi, Limits, MemoryTable, Options, Oracle, Table, solve_with};
+use draw::Rng;
+use forgetful::ForgetfulTable;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use superko_rules::{Color, Game, Geometry, Illegal, Move, PureEyes, board_rows, parse_board_size};
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -31,8 +44,269 @@ pub struct SelftestReport {
     pub mismatches: Vec<String>,
 }
 
+/// Boards of the built-in mix: those the oracle finishes from early on, and larger ones where it sees late positions only.
+const MIX: [&str; 12] = ["1x6", "2x3", "2x4", "3x3", "1x5", "2x2", "1x7", "2x5", "3x4", "1x8", "4x4", "3x5"];
+
+/// Expansions of the oracle on one question. Late positions of boards up to 3x3 mostly need far less.
+const ORACLE_BUDGET: u64 = 30_000;
+
+/// Expansions of the solver on one question; past them the comparison is left out and counted.
+const SOLVER_BUDGET: u64 = 2_000_000;
+
+/// Prefixes of one game that are compared.
+const MOST_PREFIXES: usize = 8;
+
+/// What the report counts, in its order.
+const COVERAGE: [&str; 17] = [
+    "positions after captures",
+    "positions with a superko ban",
+    "positions from a diagram",
+    "pure-eye claims",
+    "pure-eye claims that a past capture refutes",
+    "solves with lemma hits",
+    "solves with rejected lemmas",
+    "solves with static leaves",
+    "solves with banned replies",
+    "solves with path-only proofs",
+    "solves that hit the limit",
+    "lemmas checked",
+    "lemmas checked, X not empty",
+    "lemmas checked, T not empty",
+    "lemmas refuted outside condition (i)",
+    "lemmas refuted outside condition (ii)",
+    "lemmas refuted outside condition (iii)",
+];
+
 /// Runs the selftest; `progress` is called about once a second. Stops at the first mismatch.
+///
+/// Needs a large stack on larger boards, as [`crate::solve`] does.
 pub fn selftest(options: &SelftestOptions, progress: &mut dyn FnMut(&SelftestReport)) -> SelftestReport {
-    let _ = (options, progress);
-    todo!()
+    let boards = if options.boards.is_empty() {
+        MIX.iter().map(|name| parse_board_size(name).expect("the mix holds valid sizes")).collect()
+    } else {
+        options.boards.clone()
+    };
+    let started = Instant::now();
+    let mut told = started;
+    let mut report = SelftestReport::default();
+    let mut counts: BTreeMap<&'static str, u64> = COVERAGE.iter().map(|&name| (name, 0)).collect();
+    for case in 0.. {
+        if started.elapsed() >= options.time || options.cases.is_some_and(|cases| case >= cases) || !report.mismatches.is_empty() {
+            break;
+        }
+        let seed = options.seed.wrapping_add(case);
+        let geometry = boards[(case % boards.len() as u64) as usize];
+        let mut run =
+            Case { geometry, seed, rng: Rng::new(seed), oracle: Oracle::new(ORACLE_BUDGET), report: &mut report, counts: &mut counts };
+        run.play();
+        report.coverage = COVERAGE.iter().map(|&name| (name.to_owned(), counts[name])).collect();
+        if told.elapsed() >= Duration::from_secs(1) {
+            told = Instant::now();
+            progress(&report);
+        }
+    }
+    report.coverage = COVERAGE.iter().map(|&name| (name.to_owned(), counts[name])).collect();
+    report
+}
+
+/// A position with its value.
+struct Judged {
+    game: Game,
+    value: i32,
+}
+
+/// One game and all that is done with it. Everything follows from board and seed.
+struct Case<'a> {
+    geometry: &'static Geometry,
+    seed: u64,
+    rng: Rng,
+    oracle: Oracle,
+    report: &'a mut SelftestReport,
+    counts: &'a mut BTreeMap<&'static str, u64>,
+}
+
+impl Case<'_> {
+    fn count(&mut self, name: &'static str) {
+        *self.counts.get_mut(name).expect("the name is listed in COVERAGE") += 1;
+    }
+
+    fn failed(&self) -> bool {
+        !self.report.mismatches.is_empty()
+    }
+
+    fn play(&mut self) {
+        let mut judged = self.judge_prefixes();
+        self.rng.shuffle(&mut judged);
+        let shared = MemoryTable::new(self.geometry);
+        let forgetful = ForgetfulTable::new(self.geometry, self.seed, 1 + self.seed % 6);
+        for Judged { game, value } in &judged {
+            self.report.positions += 1;
+            self.note(game, *value);
+            let mut komi = vec![Komi::below(*value), Komi::below(*value + 1)];
+            komi.extend(self.claimed_komi(game));
+            let points = self.geometry.points();
+            komi.push(Komi::below(self.rng.below(2 * points + 1) as i32 - points as i32));
+            self.rng.shuffle(&mut komi);
+            for &komi in &komi {
+                let plain = Options { static_knowledge: false };
+                self.compare("one table for all prefixes", Options::default(), &shared, game, *value, komi);
+                self.compare("a fresh table", Options::default(), &MemoryTable::new(self.geometry), game, *value, komi);
+                self.compare("a table that forgets", Options::default(), &forgetful, game, *value, komi);
+                self.compare("a fresh table, no static knowledge", plain, &MemoryTable::new(self.geometry), game, *value, komi);
+                if self.failed() {
+                    return;
+                }
+            }
+            if game.is_over() {
+                continue; // no set-up starts after two passes
+            }
+            // The same game in a mirror and with colours exchanged, on the same table.
+            let (sym, swap) = (self.rng.below(self.geometry.symmetries()) as u8, self.rng.one_in(2));
+            let image = draw::image(game, sym, swap);
+            let value = if swap { -value } else { *value };
+            for komi in [Komi::below(value), Komi::below(value + 1)] {
+                self.compare("one table for all prefixes, mirrored", Options::default(), &shared, &image, value, komi);
+            }
+            if self.failed() {
+                return;
+            }
+        }
+        self.check_lemmas(&shared, &judged);
+    }
+
+    /// Values of the latest prefixes that the oracle can judge, and of some of their siblings.
+    fn judge_prefixes(&mut self) -> Vec<Judged> {
+        let mut game = draw::draw_game(&mut self.rng, self.geometry);
+        // Play on until the oracle can see the end.
+        for _ in 0..6 {
+            if self.oracle.black_wins(&game, Komi::below(game.score())).is_some() {
+                break;
+            }
+            draw::play_on(&mut self.rng, &mut game, self.geometry.points().div_ceil(2));
+        }
+        let mut judged = Vec::new();
+        let mut prefix = game;
+        while judged.len() < MOST_PREFIXES {
+            let Some(value) = self.oracle.value(&prefix) else {
+                self.report.skipped += 1;
+                break;
+            };
+            judged.push(Judged { game: prefix.clone(), value });
+            let mut sibling = prefix.clone();
+            if !prefix.undo() {
+                break;
+            }
+            sibling.undo();
+            if self.rng.one_in(3) {
+                draw::play_on(&mut self.rng, &mut sibling, 1);
+                if let Some(value) = self.oracle.value(&sibling) {
+                    judged.push(Judged { game: sibling, value });
+                }
+            }
+        }
+        judged
+    }
+
+    /// Counts what the position brings with it.
+    fn note(&mut self, game: &Game, value: i32) {
+        let position = game.position();
+        let stood = game.boards().iter().fold((0, 0), |set, board| (set.0 | board.black, set.1 | board.white));
+        if (stood.0 & !position.board.black) | (stood.1 & !position.board.white) != 0 {
+            self.count("positions after captures");
+        }
+        if game.boards()[0] != superko_rules::Board::EMPTY {
+            self.count("positions from a diagram");
+        }
+        let superko = |mv| matches!(game.check(mv), Err(Illegal::RecreatesMove(_) | Illegal::RecreatesEarlier(_)));
+        if (0..self.geometry.points() as u8).any(|point| superko(Move::Stone(point))) {
+            self.count("positions with a superko ban");
+        }
+        for (winner, margin) in self.claims(game) {
+            self.count("pure-eye claims");
+            let holds = if winner == Color::Black { value >= margin } else { -value >= margin };
+            if !holds {
+                self.count("pure-eye claims that a past capture refutes");
+            }
+        }
+    }
+
+    /// What pure-eye analysis would claim for each player, with neither C1 nor C2 asked.
+    fn claims(&self, game: &Game) -> Vec<(Color, i32)> {
+        let margin = |winner: Color| {
+            let eyes = PureEyes::analyze(self.geometry, game.position().board.stones(winner));
+            let points = eyes.alive.count_ones() + eyes.regions.iter().map(|region| region.count_ones()).sum::<u32>();
+            (eyes.alive != 0).then_some((winner, 2 * points as i32 - self.geometry.points() as i32))
+        };
+        [Color::Black, Color::White].into_iter().filter_map(margin).collect()
+    }
+
+    /// Komi at which a claim just suffices and just fails.
+    fn claimed_komi(&self, game: &Game) -> Vec<Komi> {
+        let around = |(winner, margin)| match winner {
+            Color::Black => [Komi::below(margin), Komi::below(margin + 1)],
+            Color::White => [Komi::below(-margin + 1), Komi::below(-margin)],
+        };
+        self.claims(game).into_iter().flat_map(around).collect()
+    }
+
+    /// Solves `game` at `komi` and holds the answer against its value.
+    fn compare(&mut self, variant: &str, options: Options, table: &dyn Table, game: &Game, value: i32, komi: Komi) {
+        self.compare_bounds(variant, options, table, game, (value, value), komi);
+    }
+
+    /// The same where the oracle knows only that Black's margin lies within `bounds`, which do not straddle the komi.
+    fn compare_bounds(&mut self, variant: &str, options: Options, table: &dyn Table, game: &Game, bounds: (i32, i32), komi: Komi) {
+        let limits = Limits { expansions: Some(SOLVER_BUDGET), time: None };
+        let outcome = solve_with(options, table, game, komi, limits, &crate::Control::default());
+        let stats = outcome.stats;
+        for (name, number) in [
+            ("solves with lemma hits", stats.hits),
+            ("solves with rejected lemmas", stats.rejected),
+            ("solves with static leaves", stats.static_leaves),
+            ("solves with banned replies", stats.banned_replies),
+            ("solves with path-only proofs", stats.path_only),
+        ] {
+            if number > 0 {
+                self.count(name);
+            }
+        }
+        let Ok((winner, margin)) = outcome.verdict else {
+            self.count("solves that hit the limit");
+            return;
+        };
+        self.report.comparisons += 1;
+        let (lower, upper) = bounds;
+        let black_wins = lower >= komi.need(Color::Black);
+        // The margin is a claim of its own: the winner really gets so much.
+        let reached = if winner == Color::Black { upper >= margin } else { -lower >= margin };
+        let moves_right = match outcome.best_move {
+            Some(mv) => game.check(mv).is_ok(),
+            None => winner != game.position().to_move || game.is_over(),
+        };
+        if (winner == Color::Black) != black_wins || !reached || margin < komi.need(winner) || !moves_right {
+            let what = format!(
+                "at komi {komi} the solver ({variant}) says {} by {margin}, best move {:?}; the oracle says Black's margin is {lower} to {upper}",
+                winner.name(),
+                outcome.best_move.map(|mv| mv.vertex(self.geometry)),
+            );
+            self.mismatch(game, &what);
+        }
+    }
+
+    fn mismatch(&mut self, game: &Game, what: &str) {
+        let geometry = self.geometry;
+        let name = geometry.name();
+        let moves: Vec<String> = game.moves().iter().map(|mv| mv.vertex(geometry)).collect();
+        let position = game.position();
+        let boards: Vec<String> = game.boards().iter().map(|&board| board_rows(geometry, board).join("/")).collect();
+        self.report.mismatches.push(format!(
+            "{name}: {what}\n  position {} with {} to move, {} passes before\n  boards that may not recur: {}\n  moves: {}\n  reproduce: superko selftest --board {name} --seed {} --cases 1",
+            board_rows(geometry, position.board).join("/"),
+            position.to_move.name(),
+            position.passes,
+            boards.join(" "),
+            moves.join(" "),
+            self.seed,
+        ));
+    }
 }

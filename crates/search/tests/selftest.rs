@@ -1,0 +1,27 @@
+//! A short selftest of every board of the mix; the long one is `superko selftest`.
+
+use std::time::Duration;
+use superko_rules::parse_board_size;
+use superko_search::{SelftestOptions, SelftestReport, selftest};
+
+/// The solver recurses once a ply.
+fn on_large_stack(run: impl FnOnce() -> SelftestReport + Send + 'static) -> SelftestReport {
+    std::thread::Builder::new().stack_size(256 << 20).spawn(run).unwrap().join().unwrap()
+}
+
+#[test]
+fn solver_and_oracle_agree() {
+    for board in std::env::var("SUPERKO_SELFTEST_BOARDS").as_deref().unwrap_or("1x5 1x6 2x2 2x3 2x4 3x3 1x7 2x5 3x4").split(' ') {
+        let seconds = std::env::var("SUPERKO_SELFTEST_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(5);
+        let report = on_large_stack({
+            let boards = vec![parse_board_size(board).unwrap()];
+            move || selftest(&SelftestOptions { boards, seed: 1, time: Duration::from_secs(seconds), cases: None }, &mut |_| {})
+        });
+        println!("{board} positions {} comparisons {} skipped {}", report.positions, report.comparisons, report.skipped);
+        for (name, count) in &report.coverage {
+            println!("    {count:>9} {name}");
+        }
+        assert!(report.mismatches.is_empty(), "{}", report.mismatches[0]);
+        assert!(report.comparisons > 0);
+    }
+}
