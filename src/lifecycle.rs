@@ -41,9 +41,8 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
     let address = listener.local_addr().map_err(|error| fault("listen")(&error))?;
     let dir = settings.data_dir.display();
     let store = Store::open(&settings.data_dir).map_err(|error| match error {
-        StoreError::Locked => ServeError::BadInput(format!(
-            "data_dir {dir}: another superko daemon is using this directory; stop it, or choose another with --data"
-        )),
+        // The error names the directory and the process that holds it.
+        error @ StoreError::Locked { .. } => ServeError::BadInput(error.to_string()),
         error => ServeError::Fault(format!("data_dir {dir}: {error}")),
     })?;
     let store = Arc::new(store);
