@@ -1,1 +1,6 @@
-fn main() {}
+//! The `superko` binary.
+#![forbid(unsafe_code)]
+
+fn main() -> std::process::ExitCode {
+    superko::cli::main()
+}

@@ -1,1 +1,15 @@
-//! placeholder
+//! Every durable or mapped byte of Superko: the mapped table and the RocksDB store. `FORMAT.md` describes each byte.
+
+mod codec;
+mod layout;
+mod store;
+mod table;
+mod words;
+
+pub use store::{
+    CheckpointRecord, CheckpointReport, JobRecord, ProofRecord, RestoreReport, Store, StoreError, StoreTable, disk_free_bytes,
+};
+pub use table::{MappedTable, TableError, TableOccupancy, TableOrigin};
+
+/// The rules under which everything stored was proven; part of every header.
+pub const RULES_TEXT: &str = "area score; no suicide; positional superko over all earlier boards; two passes end the game";

@@ -193,8 +193,14 @@ impl BoardSet {
     pub(crate) fn map(&self, geometry: &Geometry, sym: u8) -> BoardSet {
         let mut prints: Vec<Print> =
             self.prints.iter().map(|&print| print & !7 | Print::from(geometry.compose(sym, (print & 7) as u8))).collect();
-        // Only the low bits changed: the order differs within runs of equal hash bits at most, which the sort's run detection likes.
-        prints.sort();
+        // Only the low bits changed, so a print moves within a run of equal hash bits at most.
+        for at in 1..prints.len() {
+            let mut at = at;
+            while at > 0 && prints[at] < prints[at - 1] {
+                prints.swap(at, at - 1);
+                at -= 1;
+            }
+        }
         BoardSet { prints, bloom: self.bloom, cube: self.cube.map(geometry, sym) }
     }
 }

@@ -7,7 +7,7 @@ use crate::{BoardSet, Lemma};
 use superko_rules::{Board, Color, Geometry, Move};
 
 /// More boards than this in `X` and the proof is used once and not kept.
-const MOST_EXCLUDED: usize = 64;
+const MOST_EXCLUDED: usize = 255;
 
 /// The winner moves `mv` to a child that `child` proves; `created` is the board of a stone move, `None` for a pass.
 ///

@@ -12,7 +12,7 @@ const ALTERNATIVES: usize = 6;
 #[derive(Debug)]
 pub struct MemoryTable {
     geometry: &'static Geometry,
-    lemmas: Mutex<HashMap<PositionKey, Vec<(u64, Lemma)>>>,
+    lemmas: Mutex<HashMap<PositionKey, Vec<(LemmaHead, Lemma)>>>,
     numbers: Mutex<HashMap<u64, Numbers>>,
 }
 
@@ -32,22 +32,12 @@ impl MemoryTable {
 impl Table for MemoryTable {
     fn lemmas(&self, key: PositionKey, heads: &mut Vec<LemmaHead>) {
         let lemmas = self.lemmas.lock().expect("no holder panics");
-        heads.extend(lemmas.get(&key).into_iter().flatten().map(|(serial, lemma)| LemmaHead {
-            winner: lemma.winner,
-            margin: lemma.margin,
-            best: lemma.best,
-            territory: lemma.territory,
-            cube: lemma.created.cube,
-            bloom: bloom_of(&lemma.created.prints, lemma.created.bloom),
-            excluded: lemma.excluded.len() as u8,
-            cost_log2: lemma.cost.max(1).ilog2() as u8,
-            sets: SetsHandle([*serial, 0]),
-        }));
+        heads.extend(lemmas.get(&key).into_iter().flatten().map(|(head, _)| *head));
     }
 
     fn sets(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
         let lemmas = self.lemmas.lock().expect("no holder panics");
-        let Some((_, lemma)) = lemmas.get(&key).into_iter().flatten().find(|(serial, _)| *serial == head.sets.0[0]) else {
+        let Some((_, lemma)) = lemmas.get(&key).into_iter().flatten().find(|(stored, _)| stored.sets == head.sets) else {
             return false;
         };
         sets.prints.clone_from(&lemma.created.prints);
@@ -59,12 +49,23 @@ impl Table for MemoryTable {
     fn store_lemma(&self, key: PositionKey, lemma: &Lemma) {
         let mut lemmas = self.lemmas.lock().expect("no holder panics");
         let list = lemmas.entry(key).or_default();
-        let serial = list.iter().map(|(serial, _)| serial + 1).max().unwrap_or(0);
+        let serial = list.iter().map(|(head, _)| head.sets.0[0] + 1).max().unwrap_or(0);
         if list.len() >= ALTERNATIVES {
             let cheapest = (0..list.len()).min_by_key(|&at| list[at].1.cost).expect("the list is full");
             list.remove(cheapest);
         }
-        list.push((serial, lemma.clone()));
+        let head = LemmaHead {
+            winner: lemma.winner,
+            margin: lemma.margin,
+            best: lemma.best,
+            territory: lemma.territory,
+            cube: lemma.created.cube,
+            bloom: bloom_of(&lemma.created.prints, lemma.created.bloom),
+            excluded: lemma.excluded.len() as u8,
+            cost_log2: lemma.cost.max(1).ilog2() as u8,
+            sets: SetsHandle([serial, 0]),
+        };
+        list.push((head, lemma.clone()));
     }
 
     fn numbers(&self, key: u64) -> Option<Numbers> {

@@ -1,0 +1,258 @@
+//! `superko job`: a client for a running server.
+
+use super::run::Progress;
+use super::{BAD_INPUT, FAILED, Failure, PROVED, PositionFlags, UNKNOWN, print_json, print_line};
+use crate::units;
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+use superko_search::Komi;
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Submit a job
+    Submit(Submit),
+    /// List jobs
+    List(List),
+    /// Show a job
+    Show(One),
+    /// Wait for a job to end, with its progress
+    Watch(One),
+    /// Cancel a job
+    Cancel(One),
+}
+
+#[derive(Debug, Args)]
+struct Server {
+    /// Address of the server
+    #[arg(long, env = "SUPERKO_SERVER", default_value = "http://127.0.0.1:7465", value_name = "URL")]
+    server: String,
+    /// Print JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Submit {
+    #[command(flatten)]
+    server: Server,
+    #[command(flatten)]
+    position: PositionFlags,
+    /// `solve` (needs --komi) or `value`; taken from whether there is a komi if left out
+    #[arg(long)]
+    kind: Option<String>,
+    /// Half-integer added to White's score, such as 1.5 or -3.5
+    #[arg(long, allow_hyphen_values = true)]
+    komi: Option<String>,
+    /// Text to find the job by
+    #[arg(long)]
+    label: Option<String>,
+    /// Higher goes first
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
+    priority: i32,
+    /// Give up after this time, such as 60s, 10m or 2h
+    #[arg(long)]
+    time_limit: Option<String>,
+    /// Give up after so many expansions
+    #[arg(long)]
+    expansion_limit: Option<u64>,
+    /// A submission repeated with the same key is the same job
+    #[arg(long)]
+    idempotency_key: Option<String>,
+    /// Watch the job until it ends
+    #[arg(long)]
+    wait: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct List {
+    #[command(flatten)]
+    server: Server,
+    /// Only jobs in this state
+    #[arg(long)]
+    state: Option<String>,
+    /// Only jobs with this label
+    #[arg(long)]
+    label: Option<String>,
+    /// Jobs a page
+    #[arg(long)]
+    limit: Option<u32>,
+    /// Where an earlier page ended
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct One {
+    #[command(flatten)]
+    server: Server,
+    /// The job's id
+    id: u64,
+}
+
+pub fn run(command: &Command) -> Result<u8, Failure> {
+    match command {
+        Command::Submit(arguments) => submit(arguments),
+        Command::List(arguments) => list(arguments),
+        Command::Show(arguments) => {
+            arguments.server.show(&arguments.server.get(&format!("/v1/jobs/{}", arguments.id), &[])?)?;
+            Ok(PROVED)
+        }
+        Command::Watch(arguments) => watch(&arguments.server, arguments.id),
+        Command::Cancel(arguments) => {
+            arguments.server.show(&arguments.server.post(&format!("/v1/jobs/{}/cancel", arguments.id), None, None)?)?;
+            Ok(PROVED)
+        }
+    }
+}
+
+impl Server {
+    fn agent() -> ureq::Agent {
+        ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(30))).build().into()
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.server.trim_end_matches('/'))
+    }
+
+    fn get(&self, path: &str, query: &[(&str, String)]) -> Result<Value, Failure> {
+        let mut request = Self::agent().get(self.url(path));
+        for (name, value) in query {
+            request = request.query(name, value);
+        }
+        self.answer(request.call())
+    }
+
+    fn post(&self, path: &str, body: Option<&Map<String, Value>>, key: Option<&str>) -> Result<Value, Failure> {
+        let mut request = Self::agent().post(self.url(path));
+        if let Some(key) = key {
+            request = request.header("Idempotency-Key", key);
+        }
+        self.answer(match body {
+            Some(body) => request.send_json(body),
+            None => request.send_empty(),
+        })
+    }
+
+    /// The JSON of an answer; an error answer becomes a failure with its sentence.
+    fn answer(&self, response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Value, Failure> {
+        let mut response = response.map_err(|error| Failure::other(format!("--server {}: {error}", self.server)))?;
+        let status = response.status();
+        let body: Value = response
+            .body_mut()
+            .read_json()
+            .map_err(|error| Failure::other(format!("--server {}: status {status}, and the answer is no JSON: {error}", self.server)))?;
+        if status.is_success() {
+            return Ok(body);
+        }
+        let code = if status.is_client_error() { BAD_INPUT } else { FAILED };
+        let errors = body["errors"].as_array().into_iter().flatten();
+        let fields: Vec<String> = errors.map(|error| format!("{}: {}", text(&error["pointer"]), text(&error["detail"]))).collect();
+        let message = if fields.is_empty() { text(&body["detail"]) } else { fields.join("; ") };
+        Err(Failure { code, message: format!("the server answered {}: {message}", status.as_u16()) })
+    }
+
+    fn show(&self, job: &Value) -> Result<(), Failure> {
+        if self.json {
+            return print_json(job);
+        }
+        print_line(&summary(job));
+        Ok(())
+    }
+}
+
+/// A JSON value without the quotes of a string.
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn summary(job: &Value) -> String {
+    let mut line = format!("job {} {} {}", job["id"], text(&job["kind"]), text(&job["board"]));
+    if !job["komi"].is_null() {
+        line += &format!(" komi {}", job["komi"]);
+    }
+    if let Some(label) = job["label"].as_str() {
+        line += &format!(" {label:?}");
+    }
+    line += &format!(": {}", text(&job["state"]));
+    if let Some(place) = job["queue_position"].as_u64() {
+        line += &format!(" (place {place} in the queue)");
+    }
+    let (progress, result) = (&job["progress"], &job["result"]);
+    if let Some(winner) = result["winner"].as_str() {
+        line += &format!(", {winner} wins");
+    } else if let Some(value) = result["value"].as_i64() {
+        line += &format!(", value {value}");
+    } else {
+        line += &format!(", between {} and {}", job["bounds"]["lower"], job["bounds"]["upper"]);
+    }
+    if let Some(error) = job["error"].as_str() {
+        line += &format!(", {error}");
+    }
+    line + &format!(", {} expansions, {:.1} s", text(&progress["expansions"]), progress["elapsed_seconds"].as_f64().unwrap_or(0.0))
+}
+
+fn submit(arguments: &Submit) -> Result<u8, Failure> {
+    let mut fields = arguments.position.fields()?;
+    let kind = arguments.kind.as_deref().unwrap_or(if arguments.komi.is_some() { "solve" } else { "value" });
+    fields.insert("kind".into(), kind.into());
+    if let Some(komi) = &arguments.komi {
+        let komi: Komi = komi.parse().map_err(|error| Failure::bad_input(format!("--komi: {error}")))?;
+        fields.insert("komi".into(), komi.as_f64().into());
+    }
+    fields.insert("label".into(), json!(arguments.label));
+    fields.insert("priority".into(), arguments.priority.into());
+    let time = arguments.time_limit.as_deref().map(units::parse_time).transpose();
+    let time = time.map_err(|error| Failure::bad_input(format!("--time-limit: {error}")))?;
+    let expansions = arguments.expansion_limit.map(|limit| limit.to_string());
+    fields.insert("limits".into(), json!({"expansions": expansions, "time_seconds": time.map(|time| time.as_secs_f64())}));
+    let job = arguments.server.post("/v1/jobs", Some(&fields), arguments.idempotency_key.as_deref())?;
+    if arguments.wait {
+        let id = job["id"].as_u64().ok_or_else(|| Failure::other("the server's answer has no job id"))?;
+        return watch(&arguments.server, id);
+    }
+    arguments.server.show(&job)?;
+    Ok(PROVED)
+}
+
+fn list(arguments: &List) -> Result<u8, Failure> {
+    let given = [
+        ("state", arguments.state.clone()),
+        ("label", arguments.label.clone()),
+        ("limit", arguments.limit.map(|limit| limit.to_string())),
+        ("cursor", arguments.cursor.clone()),
+    ];
+    let query: Vec<(&str, String)> = given.into_iter().filter_map(|(name, value)| value.map(|value| (name, value))).collect();
+    let page = arguments.server.get("/v1/jobs", &query)?;
+    if arguments.server.json {
+        print_json(&page)?;
+        return Ok(PROVED);
+    }
+    for job in page["jobs"].as_array().into_iter().flatten() {
+        print_line(&summary(job));
+    }
+    if let Some(next) = page["next"].as_str() {
+        print_line(&format!("more with --cursor {next}"));
+    }
+    Ok(PROVED)
+}
+
+fn watch(server: &Server, id: u64) -> Result<u8, Failure> {
+    let mut progress = Progress::new();
+    loop {
+        let job = server.get(&format!("/v1/jobs/{id}"), &[])?;
+        let code = match job["state"].as_str() {
+            Some("queued" | "running") => {
+                progress.show(|| summary(&job));
+                std::thread::sleep(Duration::from_secs(1));
+                continue;
+            }
+            Some("succeeded") => PROVED,
+            Some("expired" | "cancelled") => UNKNOWN,
+            _ => FAILED,
+        };
+        drop(progress);
+        server.show(&job)?;
+        return Ok(code);
+    }
+}

@@ -1,0 +1,202 @@
+//! The command line: one file a command.
+
+mod bench;
+mod job;
+mod run;
+mod selftest;
+mod serve;
+mod solve;
+mod value;
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::position::{Position, parse_setup_text};
+use crate::units;
+use serde_json::{Map, Value};
+use std::time::Duration;
+
+/// Proves who wins small-board Go under positional superko.
+#[derive(Debug, Parser)]
+#[command(name = "superko", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Prove who wins a position at a komi
+    Solve(solve::Arguments),
+    /// Find a position's value, with both proofs
+    Value(value::Arguments),
+    /// Run the proof server
+    Serve(serve::Arguments),
+    /// Run the fixed bench suite: deterministic counts and a signature
+    Bench(bench::Arguments),
+    /// Compare the solver with the built-in oracle on random games
+    Selftest(selftest::Arguments),
+    /// Talk to a running server
+    #[command(subcommand)]
+    Job(job::Command),
+}
+
+/// Exit code: proved, or done.
+const PROVED: u8 = 0;
+/// Exit code: anything that is neither a result nor the user's mistake.
+const FAILED: u8 = 1;
+/// Exit code: bad input.
+const BAD_INPUT: u8 = 2;
+/// Exit code: no verdict (a limit, or interrupted).
+const UNKNOWN: u8 = 3;
+
+/// Why a command ended without doing its work: a sentence for standard error, and the exit code.
+#[derive(Debug)]
+struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    fn bad_input(message: impl Into<String>) -> Failure {
+        Failure { code: BAD_INPUT, message: message.into() }
+    }
+
+    fn other(message: impl Into<String>) -> Failure {
+        Failure { code: FAILED, message: message.into() }
+    }
+}
+
+/// Runs the program with the arguments of the process.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() => {
+            // One sentence: clap's first paragraph without its usage lines.
+            let text = error.to_string();
+            let paragraph = text.split("\n\n").next().unwrap_or_default();
+            eprintln!("{}", paragraph.split_whitespace().collect::<Vec<_>>().join(" "));
+            return ExitCode::from(BAD_INPUT);
+        }
+        Err(help) => {
+            let _ = help.print();
+            return ExitCode::SUCCESS;
+        }
+    };
+    let done = match cli.command {
+        Command::Solve(arguments) => solve::run(&arguments),
+        Command::Value(arguments) => value::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
+        Command::Selftest(arguments) => selftest::run(&arguments),
+        Command::Job(command) => job::run(&command),
+    };
+    match done {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            eprintln!("error: {}", failure.message);
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+/// Prints one line to standard output; a closed pipe is no reason to fail.
+fn print_line(text: &str) {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+}
+
+/// Prints a report as one line of JSON.
+fn print_json(report: &impl serde::Serialize) -> Result<(), Failure> {
+    print_line(&serde_json::to_string(report).map_err(|error| Failure::other(error.to_string()))?);
+    Ok(())
+}
+
+/// The flags that describe a position.
+#[derive(Debug, Args)]
+struct PositionFlags {
+    /// Board size, ROWSxCOLUMNS, such as 4x7
+    #[arg(long)]
+    board: String,
+    /// Moves from the start: vertices and `pass`, separated by spaces or commas
+    #[arg(long, default_value = "")]
+    moves: String,
+    /// Start diagram: a file with the JSON of a setup, or rows and a last line `to move: black`
+    #[arg(long, value_name = "FILE")]
+    setup: Option<PathBuf>,
+}
+
+impl PositionFlags {
+    /// The flags as the fields of a request.
+    fn fields(&self) -> Result<Map<String, Value>, Failure> {
+        let mut fields = Map::new();
+        fields.insert("board".into(), self.board.clone().into());
+        fields.insert("moves".into(), self.moves.clone().into());
+        if let Some(path) = &self.setup {
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| Failure::bad_input(format!("--setup {}: cannot be read: {error}", path.display())))?;
+            let setup =
+                parse_setup_text(&text).map_err(|error| Failure::bad_input(format!("--setup {}: the file {error}", path.display())))?;
+            fields.insert("setup".into(), setup);
+        }
+        Ok(fields)
+    }
+
+    fn position(&self) -> Result<Position, Failure> {
+        Position::from_fields(&self.fields()?).map_err(|error| {
+            let flag = error.pointer.split('/').nth(1).unwrap_or_default();
+            let file = match (&self.setup, flag) {
+                (Some(path), "setup") => format!(" {} ({})", path.display(), error.pointer),
+                _ => String::new(),
+            };
+            Failure::bad_input(format!("--{flag}{file}: {}", error.detail))
+        })
+    }
+}
+
+/// The flags of a search in this process.
+#[derive(Debug, Args)]
+struct SearchFlags {
+    /// Search threads; this version has one
+    #[arg(long, default_value_t = 1)]
+    threads: u32,
+    /// Memory for the table of proofs, such as 512MiB or 1GiB
+    #[arg(long, default_value = "1GiB")]
+    table: String,
+    /// Give up after this time, such as 60s, 10m or 2h
+    #[arg(long)]
+    time_limit: Option<String>,
+    /// Give up after so many expansions
+    #[arg(long)]
+    expansion_limit: Option<u64>,
+    /// Print one JSON object on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// The search flags, checked.
+#[derive(Debug)]
+struct SearchSettings {
+    table_bytes: u64,
+    time: Option<Duration>,
+    expansions: Option<u64>,
+}
+
+impl SearchFlags {
+    fn settings(&self) -> Result<SearchSettings, Failure> {
+        if self.threads != 1 {
+            return Err(Failure::bad_input(format!("--threads {}: this version searches with one thread, expected 1", self.threads)));
+        }
+        if self.expansion_limit == Some(0) {
+            return Err(Failure::bad_input("--expansion-limit 0: expected at least 1"));
+        }
+        let table_bytes = units::parse_size(&self.table)
+            .and_then(|bytes| units::check_table_size(bytes).map(|()| bytes))
+            .map_err(|error| Failure::bad_input(format!("--table {}: {error}", self.table)))?;
+        let time = self.time_limit.as_deref().map(units::parse_time).transpose();
+        let time = time.map_err(|error| Failure::bad_input(format!("--time-limit: {error}")))?;
+        Ok(SearchSettings { table_bytes, time, expansions: self.expansion_limit })
+    }
+}

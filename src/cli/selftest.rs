@@ -1,0 +1,57 @@
+//! `superko selftest`: the solver against the built-in oracle.
+
+use super::run::Progress;
+use super::{FAILED, Failure, PROVED, print_line};
+use crate::STACK_BYTES;
+use clap::Args;
+use std::time::Duration;
+use superko_rules::parse_board_size;
+use superko_search::{SelftestOptions, SelftestReport, selftest};
+
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Seed of the first case; case i uses seed + i
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How long to run, in seconds
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// Only this board, ROWSxCOLUMNS; a built-in mix if left out
+    #[arg(long)]
+    board: Option<String>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
+    let board = arguments.board.as_deref().map(parse_board_size).transpose();
+    let boards = board.map_err(|error| Failure::bad_input(format!("--board: {error}")))?.into_iter().collect();
+    if arguments.seconds == 0 {
+        return Err(Failure::bad_input("--seconds 0: expected at least 1"));
+    }
+    let options = SelftestOptions { boards, seed: arguments.seed, time: Duration::from_secs(arguments.seconds), cases: None };
+    let worker = std::thread::Builder::new().name("selftest".to_owned()).stack_size(STACK_BYTES).spawn(move || {
+        let mut progress = Progress::new();
+        selftest(&options, &mut |report| progress.show(|| summary(report)))
+    });
+    let report = worker
+        .map_err(|error| Failure::other(format!("cannot start the selftest thread: {error}")))?
+        .join()
+        .map_err(|_| Failure::other("the selftest panicked, see the message above"))?;
+    print_line(&summary(&report));
+    for (mechanism, count) in &report.coverage {
+        print_line(&format!("  {mechanism}: {count}"));
+    }
+    for mismatch in &report.mismatches {
+        print_line(&format!("MISMATCH {mismatch}"));
+    }
+    Ok(if report.mismatches.is_empty() { PROVED } else { FAILED })
+}
+
+fn summary(report: &SelftestReport) -> String {
+    format!(
+        "{} positions, {} comparisons, {} skipped, {} mismatches",
+        report.positions,
+        report.comparisons,
+        report.skipped,
+        report.mismatches.len()
+    )
+}

@@ -1,0 +1,55 @@
+//! `superko solve`: who wins a position at a komi.
+
+use super::{Failure, PROVED, PositionFlags, SearchFlags, UNKNOWN, print_json, print_line, run};
+use crate::report::{Counts, SolveReport};
+use clap::Args;
+use std::time::Instant;
+use superko_search::{Control, Komi, Limits, solve};
+use superko_storage::MappedTable;
+
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    position: PositionFlags,
+    /// Half-integer added to White's score, such as 1.5 or -3.5
+    #[arg(long, allow_hyphen_values = true)]
+    komi: String,
+    #[command(flatten)]
+    search: SearchFlags,
+}
+
+pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
+    let settings = arguments.search.settings()?;
+    let komi: Komi = arguments.komi.parse().map_err(|error| Failure::bad_input(format!("--komi: {error}")))?;
+    let position = arguments.position.position()?;
+    let table = MappedTable::anonymous(position.geometry(), settings.table_bytes)
+        .map_err(|error| Failure::other(format!("--table {}: {error}", arguments.search.table)))?;
+    let control = Control::default();
+    let limits = Limits { expansions: settings.expansions, time: settings.time };
+    let started = Instant::now();
+    let label = format!("{} at komi {komi}", position.geometry().name());
+    let outcome = run::search(&label, &control, || solve(&table, &position.game, komi, limits, &control))?;
+    let counts = Counts::of_stats(&outcome.stats, started.elapsed().as_secs_f64());
+    let report = SolveReport::new(&position, komi, &outcome, &counts, table.occupancy().bytes);
+    if arguments.search.json {
+        print_json(&report)?;
+    } else {
+        print_line(&text(&report));
+    }
+    Ok(if outcome.verdict.is_ok() { PROVED } else { UNKNOWN })
+}
+
+/// The report for people.
+pub fn text(report: &SolveReport) -> String {
+    let verdict = match &report.winner {
+        Some(winner) => format!("{winner} wins"),
+        None => "unknown (limit reached or interrupted)".to_owned(),
+    };
+    let best = report.best_move.as_ref().map_or(String::new(), |mv| format!(" with {mv}"));
+    let line =
+        if report.principal_variation.is_empty() { String::new() } else { format!("\nline: {}", report.principal_variation.join(" ")) };
+    format!(
+        "{} at komi {:.1}, {} to move: {verdict}{best}\n{} expansions, {} distinct nodes, {:.2} s{line}",
+        report.board, report.komi, report.to_move, report.expansions, report.distinct_nodes, report.elapsed_seconds
+    )
+}

@@ -1,0 +1,156 @@
+//! The daemon's configuration: `config/superko.toml`, then the flags of `superko serve`.
+
+use crate::units;
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tracing::level_filters::LevelFilter;
+
+/// Every key of the configuration file. `config/superko.toml` says what each means and when to change it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Address of the HTTP server; loopback only.
+    pub listen: String,
+    /// Directory of the store and the tables.
+    pub data_dir: PathBuf,
+    /// Size of the mapped table.
+    pub table: String,
+    /// Longest time between two checkpoints while a job runs.
+    pub checkpoint_interval_seconds: u64,
+    /// Most open jobs.
+    pub max_queue: usize,
+    /// Largest request body.
+    pub max_body_bytes: usize,
+    /// Least severity that is logged.
+    pub log: String,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            listen: "127.0.0.1:7465".to_owned(),
+            data_dir: PathBuf::from("data"),
+            table: "1GiB".to_owned(),
+            checkpoint_interval_seconds: 60,
+            max_queue: 1000,
+            max_body_bytes: 1 << 20,
+            log: "info".to_owned(),
+        }
+    }
+}
+
+/// The configuration, checked and in the types that the daemon works with.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// Where everything durable lies.
+    pub data_dir: PathBuf,
+    /// Size of the mapped table.
+    pub table_bytes: u64,
+    /// Time between checkpoints.
+    pub checkpoint_interval: Duration,
+    /// Most open jobs.
+    pub max_queue: usize,
+    /// Largest request body.
+    pub max_body_bytes: usize,
+    /// What is logged.
+    pub log: LevelFilter,
+}
+
+impl Config {
+    /// Reads a file; keys that it leaves out keep their defaults, unknown ones are refused.
+    pub fn read(path: &Path) -> Result<Config, String> {
+        let text = std::fs::read_to_string(path).map_err(|error| format!("--config {}: cannot be read: {error}", path.display()))?;
+        Config::parse(&text).map_err(|error| format!("--config {}: {error}", path.display()))
+    }
+
+    fn parse(text: &str) -> Result<Config, String> {
+        toml::from_str(text).map_err(|error| error.to_string().trim().to_owned())
+    }
+
+    /// Checks every value; the error names the key, the value and what was expected.
+    pub fn settings(&self) -> Result<Settings, String> {
+        let listen: SocketAddr = self
+            .listen
+            .parse()
+            .map_err(|_| format!("listen {:?} is not valid: expected ADDRESS:PORT such as 127.0.0.1:7465", self.listen))?;
+        if !listen.ip().is_loopback() {
+            return Err(format!(
+                "listen {listen} is not a loopback address: this version has no access tokens, so it serves this machine only; use 127.0.0.1:7465"
+            ));
+        }
+        let table_bytes = units::parse_size(&self.table)
+            .and_then(|bytes| units::check_table_size(bytes).map(|()| bytes))
+            .map_err(|error| format!("table {}: {error}", self.table))?;
+        if !(1..=86_400).contains(&self.checkpoint_interval_seconds) {
+            return Err(format!("checkpoint_interval_seconds {} is not valid: expected 1 to 86400", self.checkpoint_interval_seconds));
+        }
+        if self.max_queue == 0 {
+            return Err("max_queue 0 is not valid: expected at least 1".to_owned());
+        }
+        if !(1024..=1 << 30).contains(&self.max_body_bytes) {
+            return Err(format!("max_body_bytes {} is not valid: expected 1024 to 1073741824", self.max_body_bytes));
+        }
+        let log = match self.log.as_str() {
+            "error" => LevelFilter::ERROR,
+            "warn" => LevelFilter::WARN,
+            "info" => LevelFilter::INFO,
+            "debug" => LevelFilter::DEBUG,
+            "trace" => LevelFilter::TRACE,
+            other => return Err(format!("log {other:?} is not valid: expected error, warn, info, debug or trace")),
+        };
+        Ok(Settings {
+            listen,
+            data_dir: self.data_dir.clone(),
+            table_bytes,
+            checkpoint_interval: Duration::from_secs(self.checkpoint_interval_seconds),
+            max_queue: self.max_queue,
+            max_body_bytes: self.max_body_bytes,
+            log,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = include_str!("../config/superko.toml");
+
+    #[test]
+    fn the_file_holds_every_key_at_its_default() {
+        assert_eq!(Config::parse(FILE), Ok(Config::default()));
+        let defaults = toml::Table::try_from(Config::default()).expect("plain values");
+        let in_file: toml::Table = FILE.parse().expect("TOML");
+        assert_eq!(in_file.keys().collect::<Vec<_>>(), defaults.keys().collect::<Vec<_>>());
+        for key in defaults.keys() {
+            let comment: Vec<&str> = FILE.lines().take_while(|line| !line.starts_with(&format!("{key} ="))).collect();
+            let comment = comment.rsplit(|line| line.is_empty()).next().expect("a paragraph").join(" ");
+            for word in ["Default:", "Unit:", "Change it"] {
+                assert!(comment.contains(word), "{key}: the comment lacks {word:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn bad_values_are_named() {
+        for (text, words) in [
+            ("lisen = \"127.0.0.1:1\"", "lisen"),
+            ("max_queue = \"many\"", "max_queue"),
+            ("listen = \"0.0.0.0:7465\"", "0.0.0.0:7465 is not a loopback"),
+            ("listen = \"localhost\"", "localhost"),
+            ("table = \"1000GB\"", "1000GB"),
+            ("table = \"900000TiB\"", "memory"),
+            ("checkpoint_interval_seconds = 0", "checkpoint_interval_seconds 0"),
+            ("max_queue = 0", "max_queue 0"),
+            ("max_body_bytes = 1", "max_body_bytes 1"),
+            ("log = \"loud\"", "loud"),
+        ] {
+            let error = Config::parse(text).and_then(|config| config.settings().map(drop)).expect_err(text);
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+}

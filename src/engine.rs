@@ -1,0 +1,366 @@
+//! What the daemon's threads share: jobs, store, the mapped table in use, the running search, checkpoints, health.
+
+use crate::jobs::{Job, JobError, Jobs, Live, State};
+use crate::metrics::Metrics;
+use crate::report::{Counts, Step};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+use superko_rules::Geometry;
+use superko_search::{Bounds, Control};
+use superko_storage::{CheckpointReport, MappedTable, Store, TableOrigin};
+
+/// The search under way.
+#[derive(Debug)]
+pub struct Running {
+    /// Its job.
+    pub id: u64,
+    /// Counts the runs of this process, so that metrics can tell one run's counters from the next one's.
+    pub serial: u64,
+    /// Stop flag and counters of this run.
+    pub control: Control,
+    /// Counts of earlier runs.
+    base: Counts,
+    started: Instant,
+    /// What this run has proved so far.
+    pub progress: Mutex<RunProgress>,
+}
+
+/// What a run has proved so far.
+#[derive(Clone, Debug)]
+pub struct RunProgress {
+    /// Counts over all finished steps of the job.
+    pub step_start: Counts,
+    /// All finished steps of the job.
+    pub steps: Vec<Step>,
+    /// What is known of Black's margin.
+    pub bounds: Bounds,
+    /// The komi being solved.
+    pub komi: Option<f64>,
+}
+
+impl Running {
+    /// A run that goes on from what is recorded of `job`.
+    pub fn new(job: &Job) -> Running {
+        static RUNS: AtomicU64 = AtomicU64::new(1);
+        let bounds = Bounds { lower: job.data.bounds.0, upper: job.data.bounds.1 };
+        let progress = RunProgress { step_start: job.data.step_start, steps: job.data.steps.clone(), bounds, komi: None };
+        Running {
+            id: job.id,
+            serial: RUNS.fetch_add(1, Relaxed),
+            control: Control::default(),
+            base: job.data.counts,
+            started: Instant::now(),
+            progress: Mutex::new(progress),
+        }
+    }
+
+    /// Counts over all runs of the job until now.
+    pub fn counts(&self) -> Counts {
+        self.base.plus(&Counts::of_control(&self.control, self.started.elapsed().as_secs_f64()))
+    }
+
+    /// Everything a client or a checkpoint wants to know.
+    pub fn live(&self) -> Live {
+        let RunProgress { step_start, steps, bounds, komi } = locked(&self.progress).clone();
+        Live { counts: self.counts(), step_start, steps, bounds, komi }
+    }
+}
+
+/// Shared by all threads of the daemon.
+pub struct Engine {
+    /// All jobs.
+    pub jobs: Jobs,
+    /// Everything durable.
+    pub store: Arc<Store>,
+    /// Counters for `/metrics`.
+    pub metrics: Metrics,
+    /// Where store and tables lie.
+    pub data_dir: PathBuf,
+    /// Size of a mapped table.
+    pub table_bytes: u64,
+    table: RwLock<Option<Arc<MappedTable>>>,
+    running: RwLock<Option<Arc<Running>>>,
+    checkpoint: Mutex<()>,
+    /// Lemmas may have been stored since the last checkpoint.
+    unsaved: AtomicBool,
+    /// How often a table was opened, so that metrics can tell one table's counts from the next one's.
+    table_generation: AtomicU64,
+    recovered: AtomicBool,
+    stopping: AtomicBool,
+    hurry: AtomicBool,
+    problems: Mutex<BTreeMap<&'static str, String>>,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("data_dir", &self.data_dir).finish_non_exhaustive()
+    }
+}
+
+/// Locks a mutex whose value is whole even if a holder panicked.
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Engine {
+    /// An engine over an open store, before recovery.
+    pub fn new(store: Arc<Store>, metrics: Metrics, data_dir: &Path, table_bytes: u64, max_queue: usize) -> Result<Engine, JobError> {
+        let jobs = Jobs::load(store.clone(), max_queue)?;
+        if let Ok(Some(last)) = store.last_checkpoint() {
+            metrics.checkpoint_last_success.set(last.unix_seconds as f64);
+        }
+        Ok(Engine {
+            jobs,
+            store,
+            metrics,
+            data_dir: data_dir.to_owned(),
+            table_bytes,
+            table: RwLock::default(),
+            running: RwLock::default(),
+            checkpoint: Mutex::default(),
+            unsaved: AtomicBool::new(false),
+            table_generation: AtomicU64::new(0),
+            recovered: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            hurry: AtomicBool::new(false),
+            problems: Mutex::default(),
+        })
+    }
+
+    /// The table in use, if any.
+    pub fn table(&self) -> Option<Arc<MappedTable>> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Counts the tables opened so far.
+    pub fn table_generation(&self) -> u64 {
+        self.table_generation.load(Relaxed)
+    }
+
+    /// The search under way, if any.
+    pub fn running(&self) -> Option<Arc<Running>> {
+        self.running.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Declares the search under way.
+    pub fn set_running(&self, running: Option<Arc<Running>>) {
+        if running.is_some() {
+            self.unsaved.store(true, Relaxed);
+        }
+        // The counters of the run that ends go into the totals before it is forgotten.
+        self.metrics.follow_search(self.running().as_deref());
+        *self.running.write().unwrap_or_else(PoisonError::into_inner) = running;
+    }
+
+    /// What the running search adds to job `id`, if it is the one.
+    pub fn live(&self, id: u64) -> Option<Live> {
+        self.running().filter(|running| running.id == id).map(|running| running.live())
+    }
+
+    /// Whether recovery is done.
+    pub fn is_recovered(&self) -> bool {
+        self.recovered.load(Relaxed)
+    }
+
+    /// Declares recovery done.
+    pub fn set_recovered(&self) {
+        self.recovered.store(true, Relaxed);
+    }
+
+    /// Whether the daemon is shutting down.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Relaxed)
+    }
+
+    /// Starts the shutdown: no new jobs, the search stops at its next safe point.
+    pub fn stop(&self) {
+        self.stopping.store(true, Relaxed);
+        self.jobs.drain();
+        self.stop_search();
+    }
+
+    /// Sets the running search's stop flag.
+    pub fn stop_search(&self) {
+        if let Some(running) = self.running() {
+            running.control.stop.store(true, Relaxed);
+        }
+    }
+
+    /// From now on optional work is left out: the lemmas since the last checkpoint may be lost, never an acknowledged job.
+    pub fn hurry(&self) {
+        self.hurry.store(true, Relaxed);
+    }
+
+    /// Whether optional work is left out.
+    pub fn is_hurrying(&self) -> bool {
+        self.hurry.load(Relaxed)
+    }
+
+    /// Records or clears what keeps the daemon from being ready.
+    pub fn set_problem(&self, part: &'static str, problem: Option<String>) {
+        let mut problems = locked(&self.problems);
+        match problem {
+            Some(text) => {
+                if problems.get(part) != Some(&text) {
+                    tracing::error!(part, problem = %text, "degraded");
+                }
+                problems.insert(part, text);
+            }
+            None => {
+                if problems.remove(part).is_some() {
+                    tracing::info!(part, "healthy again");
+                }
+            }
+        }
+    }
+
+    /// Why the daemon is not ready; empty if it is.
+    pub fn unready(&self) -> Vec<String> {
+        let mut reasons = Vec::new();
+        if self.is_stopping() {
+            reasons.push("the server is shutting down".to_owned());
+        }
+        if !self.is_recovered() {
+            reasons.push("recovery is under way".to_owned());
+        }
+        reasons.extend(locked(&self.problems).iter().map(|(part, text)| format!("{part}: {text}")));
+        reasons
+    }
+
+    /// Whether a checkpoint would save anything.
+    pub fn has_unsaved(&self) -> bool {
+        self.unsaved.load(Relaxed) || self.running().is_some()
+    }
+
+    /// Cancels an open job; a job that is cancelled already stays as it is. Blocks on the disk.
+    pub fn cancel(&self, id: u64) -> Result<Arc<Job>, JobError> {
+        let mut was_open = false;
+        let job = self.jobs.update(id, &[], |job| match job.data.state {
+            State::Queued | State::Running => {
+                was_open = true;
+                if let Some(live) = self.live(id) {
+                    // Counts only: steps enter the record with the checkpoint that holds their lemmas.
+                    job.data.counts = live.counts;
+                }
+                job.data.state = State::Cancelled;
+                Ok(true)
+            }
+            State::Cancelled => Ok(false),
+            state => Err(JobError::Conflict { id, state }),
+        })?;
+        if was_open {
+            self.metrics.job_finished(State::Cancelled);
+        }
+        if let Some(running) = self.running().filter(|running| running.id == id) {
+            running.control.stop.store(true, Relaxed);
+        }
+        Ok(job)
+    }
+
+    /// Saves the table's lemmas, then the running job's progress. Blocks for seconds on a large table.
+    ///
+    /// The order makes the record true whenever the daemon dies: progress is read before the lemmas are copied and written after.
+    pub fn checkpoint(&self) -> Result<Option<CheckpointReport>, String> {
+        let _one_at_a_time = locked(&self.checkpoint);
+        let Some(table) = self.table() else { return Ok(None) };
+        let started = Instant::now();
+        self.unsaved.store(false, Relaxed);
+        let live = self.running().map(|running| (running.id, running.live()));
+        let saved = self.store.checkpoint(&table, &[]).map_err(|error| error.to_string()).and_then(|report| {
+            if let Some((id, live)) = live {
+                let recorded = self.jobs.update(id, &[], |job| {
+                    let running = job.data.state == State::Running;
+                    if running {
+                        job.absorb(&live);
+                    }
+                    Ok(running)
+                });
+                recorded.map_err(|error| error.to_string())?;
+            }
+            Ok(report)
+        });
+        match &saved {
+            Ok(report) => {
+                self.metrics.checkpoint_done(report, started.elapsed());
+                self.set_problem("checkpoint", None);
+                tracing::info!(sequence = report.sequence, lemmas = report.lemmas, seconds = started.elapsed().as_secs_f64(), "checkpoint");
+            }
+            Err(error) => {
+                self.unsaved.store(true, Relaxed);
+                self.metrics.checkpoint_failures.inc();
+                self.set_problem("checkpoint", Some(error.clone()));
+            }
+        }
+        saved.map(Some)
+    }
+
+    /// Makes the table of a board size the one in use: mapped from its file if that is whole, else filled from the store.
+    pub fn use_table(&self, geometry: &'static Geometry) -> Result<Arc<MappedTable>, String> {
+        use superko_search::Table;
+        if let Some(table) = self.table().filter(|table| table.geometry() == geometry) {
+            return Ok(table);
+        }
+        if self.table().is_some() {
+            self.checkpoint()?;
+            self.close_table();
+        }
+        let dir = self.data_dir.join("tables");
+        std::fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+        let name = format!("{}.table", geometry.name());
+        remove_other_tables(&dir, &name).map_err(|error| format!("{}: {error}", dir.display()))?;
+        let started = Instant::now();
+        let (table, origin) = MappedTable::open(&dir.join(name), geometry, self.table_bytes).map_err(|error| error.to_string())?;
+        match origin {
+            TableOrigin::Reused => tracing::info!(board = geometry.name(), "the table file is whole"),
+            TableOrigin::Created | TableOrigin::Rebuilt { .. } => {
+                if let TableOrigin::Rebuilt { reason } = origin {
+                    tracing::warn!(board = geometry.name(), reason, "the table file is not whole, rebuilt from the store");
+                }
+                let report = self.store.restore(&table).map_err(|error| error.to_string())?;
+                self.metrics.recovery_refused.inc_by(report.refused);
+                tracing::info!(board = geometry.name(), lemmas = report.lemmas, refused = report.refused, "table filled from the store");
+            }
+        }
+        self.metrics.recovery_duration.set(started.elapsed().as_secs_f64());
+        let table = Arc::new(table);
+        self.table_generation.fetch_add(1, Relaxed);
+        *self.table.write().unwrap_or_else(PoisonError::into_inner) = Some(table.clone());
+        Ok(table)
+    }
+
+    /// Closes the table in use so that its file counts as whole. A reader that holds on to it for long leaves it to be rebuilt.
+    pub fn close_table(&self) {
+        // A checkpoint reads the table for as long as it takes.
+        let _no_checkpoint = locked(&self.checkpoint);
+        self.metrics.follow_table(self);
+        let Some(mut table) = self.table.write().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        for _ in 0..500 {
+            match Arc::try_unwrap(table) {
+                Ok(table) => {
+                    if let Err(error) = table.close_clean() {
+                        tracing::error!(%error, "the table file could not be closed, it will be rebuilt from the store");
+                    }
+                    return;
+                }
+                Err(shared) => table = shared,
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        tracing::warn!("the table is still being read, its file will be rebuilt from the store");
+    }
+}
+
+/// Keeps the disk bounded: only the table in use has a file, the store holds the lemmas of all others.
+fn remove_other_tables(dir: &Path, keep: &str) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let path = entry?.path();
+        let is_table = path.extension().is_some_and(|extension| extension == "table");
+        if is_table && path.file_name().is_some_and(|name| name != keep) {
+            std::fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! The HTTP API: routes, and what is common to all of them.
+
+mod jobs;
+mod positions;
+mod problem;
+
+use crate::engine::Engine;
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::http::{Method, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use problem::Problem;
+use serde_json::json;
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Instant;
+use tower_http::catch_panic::CatchPanicLayer;
+
+/// How much of a body that is too large is still read: a client that is cut off while it sends does not see the answer.
+const OVERSHOOT_BYTES: usize = 16 << 20;
+
+/// All routes; requests with a body past `max_body_bytes` are refused.
+pub fn router(engine: Arc<Engine>, max_body_bytes: usize) -> Router {
+    let submit = move |state, headers, body| jobs::submit(state, headers, body, max_body_bytes);
+    Router::new()
+        .route("/v1/jobs", post(submit).get(jobs::list))
+        .route("/v1/jobs/{id}", get(jobs::show))
+        .route("/v1/jobs/{id}/cancel", post(jobs::cancel))
+        .route("/v1/positions", get(positions::show))
+        .route("/v1/admin/checkpoint", post(checkpoint))
+        .route("/healthz", get(healthz))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(metrics))
+        .fallback(|uri: Uri| async move { Problem::no_route(uri.path()) })
+        .method_not_allowed_fallback(|method: Method, uri: Uri| async move {
+            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", format!("{} does not take {method}", uri.path()))
+        })
+        .layer(DefaultBodyLimit::max(max_body_bytes + OVERSHOOT_BYTES))
+        .layer(CatchPanicLayer::custom(|_: Box<dyn Any + Send>| Problem::internal(&"a handler panicked").into_response()))
+        .layer(axum::middleware::from_fn_with_state(engine.clone(), observe))
+        .with_state(engine)
+}
+
+/// Counts and times every request under its route's name.
+async fn observe(State(engine): State<Arc<Engine>>, request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let response = next.run(request).await;
+    let route = route.as_deref().unwrap_or("unmatched");
+    engine.metrics.http(method.as_str(), route, response.status().as_u16(), started.elapsed());
+    response
+}
+
+/// Runs what may wait for the disk or a lock outside the async threads.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| Problem::internal(&error))
+}
+
+/// The query as names and values; refuses unknown and repeated names.
+fn read_query<'a>(pairs: &'a [(String, String)], known: &[&str]) -> Result<Vec<(&'a str, &'a str)>, Problem> {
+    let mut seen: Vec<(&str, &str)> = Vec::new();
+    for (name, value) in pairs {
+        let pointer = format!("/{}", crate::position::escape(name));
+        if !known.contains(&name.as_str()) {
+            let detail = format!("unknown query parameter {name:?}: expected {}", known.join(", "));
+            return Err(Problem::invalid(vec![crate::position::FieldError::new(pointer, detail)]));
+        }
+        if seen.iter().any(|(other, _)| other == name) {
+            let detail = format!("query parameter {name:?} is given twice");
+            return Err(Problem::invalid(vec![crate::position::FieldError::new(pointer, detail)]));
+        }
+        seen.push((name, value));
+    }
+    Ok(seen)
+}
+
+async fn healthz() -> Response {
+    Json(json!({"status": "alive", "version": env!("CARGO_PKG_VERSION")})).into_response()
+}
+
+async fn readyz(State(engine): State<Arc<Engine>>) -> Response {
+    let reasons = engine.unready();
+    if reasons.is_empty() {
+        Json(json!({"status": "ready"})).into_response()
+    } else {
+        Problem::unavailable("not_ready", reasons.join("; "), 5).into_response()
+    }
+}
+
+async fn metrics(State(engine): State<Arc<Engine>>) -> Result<Response, Problem> {
+    let text = blocking(move || engine.metrics.render(&engine)).await?.map_err(|error| Problem::internal(&error))?;
+    Ok(([(header::CONTENT_TYPE, prometheus::TEXT_FORMAT)], text).into_response())
+}
+
+async fn checkpoint(State(engine): State<Arc<Engine>>) -> Result<Response, Problem> {
+    let report = blocking(move || engine.checkpoint()).await?.map_err(|error| Problem::unavailable("store_failed", error, 30))?;
+    Ok(match report {
+        Some(report) => Json(json!({
+            "sequence": report.sequence.to_string(),
+            "lemmas": report.lemmas.to_string(),
+            "numbers": report.numbers.to_string(),
+            "checkpoint_bytes": report.bytes.to_string(),
+            "elapsed_seconds": report.seconds,
+        }))
+        .into_response(),
+        // No table is in use, so nothing has been proved since the start.
+        None => {
+            Json(json!({"sequence": null, "lemmas": "0", "numbers": "0", "checkpoint_bytes": "0", "elapsed_seconds": 0.0})).into_response()
+        }
+    })
+}

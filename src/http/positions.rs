@@ -1,0 +1,109 @@
+//! `GET /v1/positions`: what is already proven; never starts work.
+
+use super::problem::Problem;
+use super::{blocking, read_query};
+use crate::engine::Engine;
+use crate::position::{FieldError, Position};
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use superko_rules::{Color, Illegal};
+use superko_search::{Bounds, Komi, KomiError, Table, lookup};
+
+type Pairs = Result<Query<Vec<(String, String)>>, QueryRejection>;
+
+/// The winner at `komi`, if the bounds decide it.
+fn winner(bounds: Bounds, komi: Komi) -> Option<Color> {
+    if bounds.lower >= komi.need(Color::Black) {
+        Some(Color::Black)
+    } else if -bounds.upper >= komi.need(Color::White) {
+        Some(Color::White)
+    } else {
+        None
+    }
+}
+
+/// The position's verdict and bounds, and those of every move on an empty point and of the pass.
+pub async fn show(State(engine): State<Arc<Engine>>, query: Pairs) -> Result<Response, Problem> {
+    let Query(pairs) = query.map_err(|rejection| Problem::new(StatusCode::BAD_REQUEST, "malformed_query", rejection.body_text()))?;
+    let mut fields = Map::new();
+    let mut komi = None;
+    for (name, value) in read_query(&pairs, &["board", "komi", "moves"])? {
+        if name == "komi" {
+            let read =
+                value.parse().map_err(|error: KomiError| Problem::invalid(vec![FieldError::new("/komi", format!("komi {error}"))]))?;
+            komi = Some(read);
+        } else {
+            fields.insert(name.to_owned(), value.into());
+        }
+    }
+    let json = blocking(move || -> Result<_, Problem> {
+        let position = Position::from_fields(&fields).map_err(|error| Problem::invalid(vec![error]))?;
+        Ok(look_up(&engine, &position, komi))
+    })
+    .await??;
+    Ok(Json(json).into_response())
+}
+
+fn look_up(engine: &Engine, position: &Position, komi: Option<Komi>) -> Value {
+    let geometry = position.geometry();
+    let table = engine.table().filter(|table| table.geometry() == geometry);
+    let stored = engine.store.lemma_view(geometry);
+    let mut tables: Vec<&dyn Table> = Vec::new();
+    if let Some(table) = &table {
+        tables.push(&**table);
+    }
+    tables.push(&stored);
+    let found = lookup(&tables, &position.game);
+    let mover = position.to_move();
+    let next_moves: Vec<Value> = found
+        .moves
+        .iter()
+        .map(|(mv, after)| match after {
+            Ok(bounds) => {
+                let verdict = komi.map(|komi| match winner(*bounds, komi) {
+                    None => "unknown",
+                    Some(winner) if winner == mover => "win",
+                    Some(_) => "loss",
+                });
+                json!({"move": mv.vertex(geometry), "legal": true, "verdict": verdict, "bounds": bounds_json(*bounds), "superko": false, "reason": null})
+            }
+            Err(reason) => {
+                let superko = matches!(reason, Illegal::RecreatesMove(_) | Illegal::RecreatesEarlier(_));
+                json!({"move": mv.vertex(geometry), "legal": false, "verdict": null, "bounds": null, "superko": superko, "reason": reason.to_string()})
+            }
+        })
+        .collect();
+    json!({
+        "board": geometry.name(),
+        "komi": komi.map(Komi::as_f64),
+        "moves": position.moves(),
+        "to_move": mover.name(),
+        "over": position.game.is_over(),
+        "verdict": komi.map(|komi| winner(found.bounds, komi).map_or("unknown", Color::name)),
+        "bounds": bounds_json(found.bounds),
+        "next_moves": next_moves,
+    })
+}
+
+fn bounds_json(bounds: Bounds) -> Value {
+    json!({"lower": bounds.lower, "upper": bounds.upper})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_decide_a_komi_or_leave_it_open() {
+        let komi = |number: f64| Komi::from_f64(number).expect("a half-integer");
+        let bounds = Bounds { lower: 1, upper: 3 };
+        assert_eq!(winner(bounds, komi(0.5)), Some(Color::Black));
+        assert_eq!(winner(bounds, komi(1.5)), None);
+        assert_eq!(winner(bounds, komi(3.5)), Some(Color::White));
+    }
+}

@@ -1,0 +1,470 @@
+//! Jobs: their record in the store, the copy in memory, and the only place where their state changes.
+//!
+//! Every change is written and synced before anyone can see it. The copy in memory serves all reads.
+
+use crate::report::{Counts, Step, counter, serialize_bounds};
+use crate::request::JobRequest;
+use crate::units::now_rfc3339;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+use superko_search::Bounds;
+use superko_storage::{JobRecord, ProofRecord, Store};
+
+/// Version of the job body in the store.
+const BODY_VERSION: u32 = 1;
+
+/// Where a job stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Waiting for the solver.
+    Queued,
+    /// Being solved; stays so across restarts.
+    Running,
+    /// Proved.
+    Succeeded,
+    /// Gave up for a fault of ours.
+    Failed,
+    /// Stopped by a client.
+    Cancelled,
+    /// A limit was hit; the bounds are kept.
+    Expired,
+}
+
+impl State {
+    /// Every state, in the order of a job's life.
+    pub const ALL: [State; 6] = [State::Queued, State::Running, State::Succeeded, State::Failed, State::Cancelled, State::Expired];
+
+    /// As in the JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Queued => "queued",
+            State::Running => "running",
+            State::Succeeded => "succeeded",
+            State::Failed => "failed",
+            State::Cancelled => "cancelled",
+            State::Expired => "expired",
+        }
+    }
+
+    /// Whether work is left.
+    pub fn is_open(self) -> bool {
+        matches!(self, State::Queued | State::Running)
+    }
+}
+
+/// A client's key with the request that it stands for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Idempotency {
+    key: String,
+    request: Map<String, Value>,
+}
+
+/// What the store keeps of a job besides its request.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct JobData {
+    version: u32,
+    request: Map<String, Value>,
+    /// Where it stands.
+    pub state: State,
+    /// RFC 3339, UTC.
+    pub created_at: String,
+    /// First start of its search.
+    pub started_at: Option<String>,
+    /// When it reached its last state.
+    pub finished_at: Option<String>,
+    /// Counts over all runs, up to the last checkpoint.
+    pub counts: Counts,
+    /// The part of `counts` that belongs to finished steps.
+    pub step_start: Counts,
+    /// The komi proved so far (value jobs), up to the last checkpoint.
+    pub steps: Vec<Step>,
+    /// Least and greatest margin known.
+    pub bounds: (i32, i32),
+    /// The report of `solve --json` or `value --json`.
+    pub result: Option<Value>,
+    /// What went wrong.
+    pub error: Option<String>,
+    idempotency: Vec<Idempotency>,
+}
+
+/// A job.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Counts up from 1.
+    pub id: u64,
+    /// What was asked.
+    pub request: Arc<JobRequest>,
+    /// Where it stands.
+    pub data: JobData,
+}
+
+impl Job {
+    fn record(&self) -> Result<JobRecord, JobError> {
+        let body = serde_json::to_value(&self.data).map_err(|error| JobError::Store(error.to_string()))?;
+        Ok(JobRecord { id: self.id, body, open: self.data.state.is_open() })
+    }
+
+    fn from_record(record: JobRecord) -> Result<Job, String> {
+        let data: JobData = serde_json::from_value(record.body).map_err(|error| error.to_string())?;
+        if data.version != BODY_VERSION {
+            return Err(format!("body version {} is not known, expected {BODY_VERSION}", data.version));
+        }
+        let request = JobRequest::from_json(&Value::Object(data.request.clone()))
+            .map_err(|errors| errors.iter().map(|error| format!("{}: {}", error.pointer, error.detail)).collect::<Vec<_>>().join("; "))?;
+        Ok(Job { id: record.id, request: Arc::new(request), data })
+    }
+}
+
+/// Why a job request was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    /// Too many open jobs.
+    #[error("the queue is full: {0} jobs are open")]
+    QueueFull(usize),
+    /// The daemon is shutting down.
+    #[error("the server is shutting down")]
+    Draining,
+    /// An idempotency key came back with another request.
+    #[error("the Idempotency-Key {key:?} was used for job {id} with another request: use a new key")]
+    KeyReused {
+        /// The key.
+        key: String,
+        /// The job it stands for.
+        id: u64,
+    },
+    /// No such job.
+    #[error("there is no job {0}")]
+    NotFound(u64),
+    /// The job is in a state that does not allow this.
+    #[error("job {id} has {}: only a queued or running job can be cancelled", .state.name())]
+    Conflict {
+        /// The job.
+        id: u64,
+        /// Where it stands.
+        state: State,
+    },
+    /// The store did not take the write; nothing changed.
+    #[error("the store failed: {0}")]
+    Store(String),
+}
+
+#[derive(Debug, Default)]
+struct Writer {
+    next_id: u64,
+    keys: HashMap<String, u64>,
+    draining: bool,
+}
+
+/// All jobs.
+pub struct Jobs {
+    store: Arc<Store>,
+    map: RwLock<BTreeMap<u64, Arc<Job>>>,
+    /// Held during every change, so that changes reach store and memory in the same order.
+    writer: Mutex<Writer>,
+    changed: Condvar,
+    max_queue: usize,
+}
+
+impl std::fmt::Debug for Jobs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Jobs").field("max_queue", &self.max_queue).finish_non_exhaustive()
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A holder that panicked has changed nothing in memory before the store: the value is whole.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Jobs {
+    /// Reads every job from the store. A record that does not read is left in the store, reported, and not served.
+    pub fn load(store: Arc<Store>, max_queue: usize) -> Result<Jobs, JobError> {
+        let mut map = BTreeMap::new();
+        let mut writer = Writer { next_id: 1, ..Writer::default() };
+        for record in store.jobs().map_err(|error| JobError::Store(error.to_string()))? {
+            let id = record.id;
+            writer.next_id = writer.next_id.max(id + 1);
+            match Job::from_record(record) {
+                Ok(job) => {
+                    writer.keys.extend(job.data.idempotency.iter().map(|entry| (entry.key.clone(), id)));
+                    map.insert(id, Arc::new(job));
+                }
+                Err(error) => tracing::error!(job = id, %error, "a job record does not read, it is left as it is"),
+            }
+        }
+        Ok(Jobs { store, map: RwLock::new(map), writer: Mutex::new(writer), changed: Condvar::new(), max_queue })
+    }
+
+    /// A job as it stands.
+    pub fn get(&self, id: u64) -> Option<Arc<Job>> {
+        self.read().get(&id).cloned()
+    }
+
+    /// All jobs with an id above `after` that `keep` wants, oldest first, at most `limit`.
+    pub fn list(&self, after: u64, limit: usize, keep: impl Fn(&Job) -> bool) -> Vec<Arc<Job>> {
+        self.read().range(after.saturating_add(1)..).map(|(_, job)| job).filter(|job| keep(job)).take(limit).cloned().collect()
+    }
+
+    /// How many jobs are in each state of [`State::ALL`].
+    pub fn counts(&self) -> [usize; 6] {
+        let map = self.read();
+        State::ALL.map(|state| map.values().filter(|job| job.data.state == state).count())
+    }
+
+    /// The ids of the queued jobs, next one first.
+    pub fn queue(&self) -> Vec<u64> {
+        let map = self.read();
+        let mut queued: Vec<_> =
+            map.values().filter(|job| job.data.state == State::Queued).map(|job| (-i64::from(job.request.priority), job.id)).collect();
+        queued.sort_unstable();
+        queued.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// The job to work on: one that was running when the daemon stopped, else the head of the queue.
+    pub fn next_open(&self) -> Option<Arc<Job>> {
+        let running = self.read().values().find(|job| job.data.state == State::Running).cloned();
+        running.or_else(|| self.queue().first().and_then(|&id| self.get(id)))
+    }
+
+    /// Waits for a change, or for `time`.
+    pub fn wait(&self, time: Duration) {
+        let writer = locked(&self.writer);
+        drop(self.changed.wait_timeout(writer, time).unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Wakes whoever waits.
+    pub fn wake(&self) {
+        self.changed.notify_all();
+    }
+
+    /// Refuses new jobs from now on.
+    pub fn drain(&self) {
+        locked(&self.writer).draining = true;
+        self.wake();
+    }
+
+    /// Stores a new job, or joins the open one that asks the same. Blocks on the disk.
+    pub fn submit(&self, request: JobRequest, key: Option<String>) -> Result<Arc<Job>, JobError> {
+        let mut writer = locked(&self.writer);
+        if writer.draining {
+            return Err(JobError::Draining);
+        }
+        let canonical = request.canonical();
+        if let Some(key) = &key
+            && let Some(job) = writer.keys.get(key).and_then(|&id| self.get(id))
+        {
+            let same = job.data.idempotency.iter().any(|entry| entry.key == *key && entry.request == canonical);
+            return if same { Ok(job) } else { Err(JobError::KeyReused { key: key.clone(), id: job.id }) };
+        }
+        let entry = key.clone().map(|key| Idempotency { key, request: canonical.clone() });
+        let identity = request.identity();
+        let twin = self.read().values().find(|job| job.data.state.is_open() && job.request.identity() == identity).cloned();
+        let job = match twin {
+            Some(twin) if entry.is_none() && request.priority <= twin.request.priority => return Ok(twin),
+            Some(twin) => {
+                // The joined job goes as early as the more urgent of its askers wants.
+                let mut job = Job::clone(&twin);
+                if request.priority > job.request.priority {
+                    job.data.request = canonical;
+                    job.request = Arc::new(request);
+                }
+                job.data.idempotency.extend(entry);
+                self.store.update_job(&job.record()?).map_err(|error| JobError::Store(error.to_string()))?;
+                job
+            }
+            None => {
+                let open = self.read().values().filter(|job| job.data.state.is_open()).count();
+                if open >= self.max_queue {
+                    return Err(JobError::QueueFull(open));
+                }
+                let points = request.position.geometry().points() as i32;
+                let data = JobData {
+                    version: BODY_VERSION,
+                    request: canonical,
+                    state: State::Queued,
+                    created_at: now_rfc3339(),
+                    started_at: None,
+                    finished_at: None,
+                    counts: Counts::default(),
+                    step_start: Counts::default(),
+                    steps: Vec::new(),
+                    bounds: (-points, points),
+                    result: None,
+                    error: None,
+                    idempotency: entry.into_iter().collect(),
+                };
+                let job = Job { id: writer.next_id, request: Arc::new(request), data };
+                self.store.create_job(&job.record()?).map_err(|error| JobError::Store(error.to_string()))?;
+                writer.next_id += 1;
+                job
+            }
+        };
+        if let Some(key) = key {
+            writer.keys.insert(key, job.id);
+        }
+        Ok(self.publish(job))
+    }
+
+    /// Changes a job and stores it with `proofs` in one step. `change` answers whether there is anything to store; returns the job
+    /// as it then stands. Blocks on the disk.
+    pub fn update(
+        &self,
+        id: u64,
+        proofs: &[ProofRecord],
+        change: impl FnOnce(&mut Job) -> Result<bool, JobError>,
+    ) -> Result<Arc<Job>, JobError> {
+        let _writer = locked(&self.writer);
+        let old = self.get(id).ok_or(JobError::NotFound(id))?;
+        let mut job = Job::clone(&old);
+        if !change(&mut job)? {
+            return Ok(old);
+        }
+        if old.data.state.is_open() && !job.data.state.is_open() {
+            job.data.finished_at = Some(now_rfc3339());
+        }
+        let record = job.record()?;
+        let stored = if record.open { self.store.update_job(&record) } else { self.store.finish_job(&record, proofs) };
+        stored.map_err(|error| JobError::Store(error.to_string()))?;
+        Ok(self.publish(job))
+    }
+
+    fn publish(&self, job: Job) -> Arc<Job> {
+        let job = Arc::new(job);
+        self.map.write().unwrap_or_else(PoisonError::into_inner).insert(job.id, job.clone());
+        self.wake();
+        job
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<u64, Arc<Job>>> {
+        self.map.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Progress of a job as clients see it.
+#[derive(Debug, Serialize)]
+pub struct ProgressView {
+    /// Over all runs.
+    #[serde(with = "counter")]
+    pub expansions: u64,
+    /// Over all runs.
+    #[serde(with = "counter")]
+    pub distinct_nodes: u64,
+    /// Expansions for each distinct node.
+    pub revisit_factor: f64,
+    /// Share of the table probes that decided a position.
+    pub table_hit_rate: f64,
+    /// Search time over all runs.
+    pub elapsed_seconds: f64,
+    /// What of `expansions` a restart keeps at least.
+    #[serde(with = "counter")]
+    pub checkpoint_expansions: u64,
+    /// The komi being solved right now.
+    pub current_komi: Option<f64>,
+}
+
+/// A job as clients see it.
+#[derive(Debug, Serialize)]
+pub struct JobView<'a> {
+    /// Names the job in the API.
+    pub id: u64,
+    /// `solve` or `value`.
+    pub kind: &'static str,
+    /// `ROWSxCOLUMNS`.
+    pub board: String,
+    /// Null for a value job.
+    pub komi: Option<f64>,
+    /// The start diagram, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Value>,
+    /// Vertices from the start.
+    pub moves: Vec<String>,
+    /// Where it stands.
+    pub state: State,
+    /// Free text of the client.
+    pub label: &'a Option<String>,
+    /// Higher goes first.
+    pub priority: i32,
+    /// When to give up.
+    pub limits: Value,
+    /// RFC 3339, UTC.
+    pub created_at: &'a str,
+    /// First start of the search.
+    pub started_at: &'a Option<String>,
+    /// When it ended.
+    pub finished_at: &'a Option<String>,
+    /// 1 is next; null unless queued.
+    pub queue_position: Option<usize>,
+    /// Counts so far.
+    pub progress: ProgressView,
+    /// What is known of Black's margin.
+    #[serde(serialize_with = "serialize_bounds")]
+    pub bounds: Bounds,
+    /// The report, once proved.
+    pub result: &'a Option<Value>,
+    /// What went wrong, if it failed.
+    pub error: &'a Option<String>,
+}
+
+/// What the running search adds to a job's record.
+#[derive(Clone, Debug)]
+pub struct Live {
+    /// Counts over all runs until now.
+    pub counts: Counts,
+    /// Counts over all finished steps.
+    pub step_start: Counts,
+    /// Steps until now.
+    pub steps: Vec<Step>,
+    /// Bounds until now.
+    pub bounds: Bounds,
+    /// The komi being solved.
+    pub komi: Option<f64>,
+}
+
+impl Job {
+    /// The job as clients see it.
+    pub fn view(&self, queue: &[u64], live: Option<&Live>) -> JobView<'_> {
+        let (request, data) = (&self.request, &self.data);
+        let counts = live.map_or(data.counts, |live| live.counts);
+        let bounds = live.map_or(Bounds { lower: data.bounds.0, upper: data.bounds.1 }, |live| live.bounds);
+        JobView {
+            id: self.id,
+            kind: request.kind.name(),
+            board: request.position.geometry().name(),
+            komi: request.komi.map(superko_search::Komi::as_f64),
+            setup: request.position.setup(),
+            moves: request.position.moves(),
+            state: data.state,
+            label: &request.label,
+            priority: request.priority,
+            limits: request.limits_json(),
+            created_at: &data.created_at,
+            started_at: &data.started_at,
+            finished_at: &data.finished_at,
+            queue_position: queue.iter().position(|&id| id == self.id).map(|index| index + 1),
+            progress: ProgressView {
+                expansions: counts.expansions,
+                distinct_nodes: counts.distinct_nodes,
+                revisit_factor: counts.revisit_factor(),
+                table_hit_rate: counts.table_hit_rate(),
+                elapsed_seconds: counts.elapsed_seconds,
+                checkpoint_expansions: data.counts.expansions,
+                current_komi: live.and_then(|live| live.komi),
+            },
+            bounds,
+            result: &data.result,
+            error: &data.error,
+        }
+    }
+
+    /// Takes over what a running search has reached.
+    pub fn absorb(&mut self, live: &Live) {
+        self.data.counts = live.counts;
+        self.data.step_start = live.step_start;
+        self.data.steps.clone_from(&live.steps);
+        self.data.bounds = (live.bounds.lower, live.bounds.upper);
+    }
+}

@@ -1,0 +1,18 @@
+//! Superko: a proof server for small-board Go under positional superko. The daemon, the command line and the client.
+#![forbid(unsafe_code)]
+
+pub mod cli;
+pub mod config;
+pub mod engine;
+pub mod http;
+pub mod jobs;
+pub mod lifecycle;
+pub mod metrics;
+pub mod position;
+pub mod report;
+pub mod request;
+pub mod scheduler;
+pub mod units;
+
+/// Stack of a thread that searches: the recursion goes as deep as a game is long. Only touched pages cost memory.
+pub const STACK_BYTES: usize = 1 << 30;

@@ -1,0 +1,297 @@
+//! Everything that `/metrics` shows. The search only counts in its own [`Control`]; the counts come here when a scrape asks.
+
+use crate::engine::{Engine, Running, locked};
+use crate::jobs::State;
+use prometheus::core::Collector;
+use prometheus::{
+    Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
+    exponential_buckets,
+};
+use std::sync::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use superko_search::Control;
+use superko_storage::CheckpointReport;
+
+/// Routes with their methods, as `/metrics` names them.
+pub const ROUTES: [(&str, &str); 9] = [
+    ("POST", "/v1/jobs"),
+    ("GET", "/v1/jobs"),
+    ("GET", "/v1/jobs/{id}"),
+    ("POST", "/v1/jobs/{id}/cancel"),
+    ("GET", "/v1/positions"),
+    ("POST", "/v1/admin/checkpoint"),
+    ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("GET", "/metrics"),
+];
+
+/// Status classes.
+const CLASSES: [&str; 3] = ["2xx", "4xx", "5xx"];
+
+/// What of a source's growing counts is in the totals already.
+#[derive(Debug)]
+struct Seen<const N: usize> {
+    serial: u64,
+    counts: [u64; N],
+}
+
+impl<const N: usize> Default for Seen<N> {
+    fn default() -> Self {
+        Seen { serial: 0, counts: [0; N] }
+    }
+}
+
+impl<const N: usize> Seen<N> {
+    /// The growth since the last call for the source number `serial`; sources with a lower number are settled.
+    fn growth(&mut self, serial: u64, counts: [u64; N]) -> [u64; N] {
+        if serial < self.serial {
+            return [0; N];
+        }
+        if serial > self.serial {
+            *self = Seen { serial, counts: [0; N] };
+        }
+        let mut growth = [0; N];
+        for index in 0..N {
+            growth[index] = counts[index].saturating_sub(self.counts[index]);
+            self.counts[index] = self.counts[index].max(counts[index]);
+        }
+        growth
+    }
+}
+
+/// The registry with everything in it.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    expansions: IntCounter,
+    distinct_nodes: IntCounter,
+    revisit_factor: Gauge,
+    probes: IntCounterVec,
+    occupancy: GaugeVec,
+    table_bytes: Gauge,
+    torn: IntCounter,
+    evictions: IntCounter,
+    checkpoint_duration: Histogram,
+    /// Unix time of the last checkpoint, 0 before the first.
+    pub checkpoint_last_success: Gauge,
+    /// Checkpoints that failed.
+    pub checkpoint_failures: IntCounter,
+    checkpoints: IntCounter,
+    checkpoint_lemmas: Gauge,
+    /// Time that opening the table in use took, with restoring it.
+    pub recovery_duration: Gauge,
+    /// Stored records that were refused as damaged.
+    pub recovery_refused: IntCounter,
+    jobs: GaugeVec,
+    jobs_finished: IntCounterVec,
+    queue_depth: IntGauge,
+    root_proof: Gauge,
+    root_disproof: Gauge,
+    http_requests: IntCounterVec,
+    http_duration: HistogramVec,
+    storage_free: Gauge,
+    seen_search: Mutex<Seen<5>>,
+    seen_table: Mutex<Seen<2>>,
+}
+
+/// Registers a metric; names are fixed, so a failure is a mistake in this file that every start shows.
+fn add<M: Collector + Clone + 'static>(registry: &Registry, metric: prometheus::Result<M>) -> prometheus::Result<M> {
+    let metric = metric?;
+    registry.register(Box::new(metric.clone()))?;
+    Ok(metric)
+}
+
+impl Metrics {
+    /// All metrics at zero, every label value present.
+    pub fn new() -> prometheus::Result<Metrics> {
+        let r = Registry::new();
+        let counter = |name: &str, help: &str| add(&r, IntCounter::new(name, help));
+        let counters = |name: &str, help: &str, labels: &[&str]| add(&r, IntCounterVec::new(Opts::new(name, help), labels));
+        let gauge = |name: &str, help: &str| add(&r, Gauge::new(name, help));
+        let gauges = |name: &str, help: &str, labels: &[&str]| add(&r, GaugeVec::new(Opts::new(name, help), labels));
+        r.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))?;
+        let build = gauges("superko_build_info", "Always 1; the version runs as a label.", &["version"])?;
+        build.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1.0);
+        let metrics = Metrics {
+            expansions: counter("superko_search_expansions_total", "Calls of the search on a node, all jobs since the start.")?,
+            distinct_nodes: counter(
+                "superko_search_distinct_nodes_total",
+                "Positions expanded for the first time, all jobs since the start.",
+            )?,
+            revisit_factor: gauge("superko_search_revisit_factor", "Expansions for each distinct node of the running job; 0 without one.")?,
+            probes: counters(
+                "superko_table_probes_total",
+                "Look-ups of a position's lemmas: decided it, found none that applied, found none.",
+                &["outcome"],
+            )?,
+            occupancy: gauges("superko_table_occupancy_ratio", "Used share of each part of the table in use, 0 to 1.", &["part"])?,
+            table_bytes: gauge("superko_table_bytes", "Size of the table in use; 0 without one.")?,
+            torn: counter("superko_table_torn_total", "Table entries refused because their seal did not fit.")?,
+            evictions: counter("superko_table_evictions_total", "Table entries that gave way to others.")?,
+            checkpoint_duration: add(
+                &r,
+                Histogram::with_opts(
+                    HistogramOpts::new("superko_checkpoint_duration_seconds", "Time to make a checkpoint.")
+                        .buckets(exponential_buckets(0.01, 2.0, 16)?),
+                ),
+            )?,
+            checkpoint_last_success: gauge(
+                "superko_checkpoint_last_success_timestamp_seconds",
+                "Unix time of the last checkpoint; 0 before the first.",
+            )?,
+            checkpoint_failures: counter("superko_checkpoint_failures_total", "Checkpoints that failed.")?,
+            checkpoints: counter("superko_checkpoints_total", "Checkpoints that succeeded.")?,
+            checkpoint_lemmas: gauge("superko_checkpoint_lemmas", "Lemmas that the last checkpoint wrote.")?,
+            recovery_duration: gauge(
+                "superko_recovery_duration_seconds",
+                "Time to open the table in use and to fill it from the store where needed.",
+            )?,
+            recovery_refused: counter("superko_recovery_refused_total", "Stored records refused as damaged.")?,
+            jobs: gauges("superko_jobs", "Jobs by state.", &["state"])?,
+            jobs_finished: counters("superko_jobs_finished_total", "Jobs that ended since the start, by their last state.", &["state"])?,
+            queue_depth: add(&r, IntGauge::new("superko_queue_depth", "Jobs that wait for the solver."))?,
+            root_proof: gauge("superko_search_root_proof_number", "Proof number at the root of the running search; 0 without one.")?,
+            root_disproof: gauge(
+                "superko_search_root_disproof_number",
+                "Disproof number at the root of the running search; 0 without one.",
+            )?,
+            http_requests: counters(
+                "superko_http_requests_total",
+                "HTTP requests by method, route and status class.",
+                &["method", "route", "status"],
+            )?,
+            http_duration: add(
+                &r,
+                HistogramVec::new(
+                    HistogramOpts::new("superko_http_request_duration_seconds", "Time to answer an HTTP request.")
+                        .buckets(vec![0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0]),
+                    &["method", "route"],
+                ),
+            )?,
+            storage_free: gauge("superko_storage_free_bytes", "Free space where the data directory lies.")?,
+            seen_search: Mutex::default(),
+            seen_table: Mutex::default(),
+            registry: r.clone(),
+        };
+        metrics.set_zero();
+        Ok(metrics)
+    }
+
+    fn set_zero(&self) {
+        for outcome in ["hit", "rejected", "miss"] {
+            self.probes.with_label_values(&[outcome]);
+        }
+        for part in ["lemmas", "numbers", "sets"] {
+            self.occupancy.with_label_values(&[part]);
+        }
+        for state in State::ALL {
+            self.jobs.with_label_values(&[state.name()]);
+            if !state.is_open() {
+                self.jobs_finished.with_label_values(&[state.name()]);
+            }
+        }
+        for (method, route) in ROUTES.into_iter().chain([("GET", "unmatched"), ("POST", "unmatched")]) {
+            self.http_duration.with_label_values(&[method, route]);
+            for class in CLASSES {
+                self.http_requests.with_label_values(&[method, route, class]);
+            }
+        }
+    }
+
+    /// Counts a job that reached its last state.
+    pub fn job_finished(&self, state: State) {
+        self.jobs_finished.with_label_values(&[state.name()]).inc();
+    }
+
+    /// Counts a checkpoint.
+    pub fn checkpoint_done(&self, report: &CheckpointReport, took: Duration) {
+        self.checkpoint_duration.observe(took.as_secs_f64());
+        self.checkpoints.inc();
+        self.checkpoint_lemmas.set(report.lemmas as f64);
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        self.checkpoint_last_success.set(now.as_secs_f64().floor());
+    }
+
+    /// Counts an answered request.
+    pub fn http(&self, method: &str, route: &str, status: u16, took: Duration) {
+        // Anyone can invent a method; only the two that have routes get series of their own.
+        let method = if matches!(method, "GET" | "POST") { method } else { "other" };
+        let class = match status {
+            ..400 => "2xx",
+            400..500 => "4xx",
+            _ => "5xx",
+        };
+        self.http_requests.with_label_values(&[method, route, class]).inc();
+        self.http_duration.with_label_values(&[method, route]).observe(took.as_secs_f64());
+    }
+
+    /// Takes over what a run has counted since the last call.
+    pub fn follow_search(&self, running: Option<&Running>) {
+        let Some(running) = running else { return };
+        let Control { expansions, distinct_nodes, probes, hits, rejected, .. } = &running.control;
+        let counts = [expansions, distinct_nodes, probes, hits, rejected].map(|counter| counter.load(Relaxed));
+        let [expansions, distinct_nodes, probes, hits, rejected] = locked(&self.seen_search).growth(running.serial, counts);
+        self.expansions.inc_by(expansions);
+        self.distinct_nodes.inc_by(distinct_nodes);
+        self.probes.with_label_values(&["hit"]).inc_by(hits);
+        self.probes.with_label_values(&["rejected"]).inc_by(rejected);
+        self.probes.with_label_values(&["miss"]).inc_by(probes.saturating_sub(hits + rejected));
+    }
+
+    /// Takes over what the table in use has counted since the last call, and its occupancy.
+    pub fn follow_table(&self, engine: &Engine) {
+        let generation = engine.table_generation();
+        let Some(table) = engine.table() else {
+            self.table_bytes.set(0.0);
+            return;
+        };
+        let occupancy = table.occupancy();
+        let [torn, evicted] = locked(&self.seen_table).growth(generation, [occupancy.torn, occupancy.evicted]);
+        self.torn.inc_by(torn);
+        self.evictions.inc_by(evicted);
+        self.table_bytes.set(occupancy.bytes as f64);
+        for (part, used, all) in [
+            ("lemmas", occupancy.lemmas, occupancy.lemma_slots),
+            ("numbers", occupancy.numbers, occupancy.number_slots),
+            ("sets", occupancy.sets_used_bytes, occupancy.sets_bytes),
+        ] {
+            self.occupancy.with_label_values(&[part]).set(used as f64 / all.max(1) as f64);
+        }
+    }
+
+    /// The text that a scrape gets.
+    pub fn render(&self, engine: &Engine) -> prometheus::Result<String> {
+        let running = engine.running();
+        self.follow_search(running.as_deref());
+        self.follow_table(engine);
+        self.revisit_factor.set(running.as_ref().map_or(0.0, |running| running.counts().revisit_factor()));
+        self.root_proof.set(running.as_ref().map_or(0.0, |running| running.control.root_phi.load(Relaxed) as f64));
+        self.root_disproof.set(running.as_ref().map_or(0.0, |running| running.control.root_delta.load(Relaxed) as f64));
+        for (state, count) in State::ALL.into_iter().zip(engine.jobs.counts()) {
+            self.jobs.with_label_values(&[state.name()]).set(count as f64);
+            if state == State::Queued {
+                self.queue_depth.set(count as i64);
+            }
+        }
+        if let Ok(disk) = rustix::fs::statvfs(&engine.data_dir) {
+            self.storage_free.set(disk.f_bavail.saturating_mul(disk.f_frsize) as f64);
+        }
+        TextEncoder::new().encode_to_string(&self.registry.gather())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_grow_over_many_runs_and_never_count_twice() {
+        let mut seen = Seen::<1>::default();
+        assert_eq!(seen.growth(1, [5]), [5]);
+        assert_eq!(seen.growth(1, [8]), [3]);
+        assert_eq!(seen.growth(1, [7]), [0], "a late reader");
+        assert_eq!(seen.growth(2, [4]), [4]);
+        assert_eq!(seen.growth(1, [9]), [0], "an earlier run is settled");
+    }
+}

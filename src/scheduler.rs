@@ -1,0 +1,251 @@
+//! The solver thread takes one job after the other; the checkpoint thread saves what it has proved.
+
+use crate::STACK_BYTES;
+use crate::engine::{Engine, Running, locked};
+use crate::jobs::{Job, JobError, State};
+use crate::report::{SolveReport, Step, ValueProgress, bounds_of};
+use crate::request::Kind;
+use crate::units::now_rfc3339;
+use serde_json::Value;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use superko_search::{Komi, Limits, Outcome, Stop, solve};
+use superko_storage::{MappedTable, ProofRecord};
+
+/// How long to wait after a failure of the disk before trying again.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// How a run of a job ended.
+enum End {
+    /// Proved: the report and its proofs.
+    Proved(Value, Vec<Value>),
+    /// A limit was hit.
+    Limit,
+    /// The stop flag: cancelled, or the daemon stops.
+    Asked,
+    /// A fault of ours.
+    Fault(String),
+}
+
+/// Starts the solver thread. It ends once the engine stops.
+pub fn spawn_solver(engine: Arc<Engine>) -> std::io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name("solver".to_owned()).stack_size(STACK_BYTES).spawn(move || {
+        while !engine.is_stopping() {
+            match engine.jobs.next_open() {
+                Some(job) => run_job(&engine, &job),
+                None => {
+                    engine.set_recovered();
+                    engine.jobs.wait(Duration::from_millis(500));
+                }
+            }
+        }
+    })
+}
+
+/// Starts the thread that makes a checkpoint every `interval` while there is something to save. It ends once the engine stops.
+pub fn spawn_checkpoints(engine: Arc<Engine>, interval: Duration) -> std::io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name("checkpoint".to_owned()).spawn(move || {
+        let mut due = Instant::now() + interval;
+        while !engine.is_stopping() {
+            engine.jobs.wait(due.saturating_duration_since(Instant::now()).min(Duration::from_millis(500)));
+            if Instant::now() < due || engine.is_stopping() {
+                continue;
+            }
+            let saved = if engine.has_unsaved() { engine.checkpoint().map(drop) } else { Ok(()) };
+            due = Instant::now() + if saved.is_ok() { interval } else { interval.min(RETRY) };
+        }
+    })
+}
+
+fn run_job(engine: &Engine, job: &Arc<Job>) {
+    let table = match engine.use_table(job.request.position.geometry()) {
+        Ok(table) => table,
+        Err(error) => {
+            engine.set_problem("table", Some(error));
+            engine.jobs.wait(RETRY);
+            return;
+        }
+    };
+    engine.set_problem("table", None);
+    engine.set_recovered();
+    // The record may have changed while the table was opened.
+    let Some(job) = engine.jobs.get(job.id).filter(|job| job.data.state.is_open()) else { return };
+    let running = Arc::new(Running::new(&job));
+    // Known as running before the record says so: a cancel that sees the record finds the stop flag.
+    engine.set_running(Some(running.clone()));
+    if engine.is_stopping() {
+        running.control.stop.store(true, Relaxed);
+    }
+    let begun = engine.jobs.update(job.id, &[], |job| match job.data.state {
+        State::Queued => {
+            job.data.state = State::Running;
+            job.data.started_at.get_or_insert_with(now_rfc3339);
+            Ok(true)
+        }
+        State::Running => Ok(false),
+        state => Err(JobError::Conflict { id: job.id, state }),
+    });
+    match begun {
+        Ok(job) => {
+            tracing::info!(job = job.id, board = job.request.position.geometry().name(), kind = job.request.kind.name(), "running");
+            let end = catch_unwind(AssertUnwindSafe(|| search(&table, &job, &running))).unwrap_or_else(|panic| {
+                let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned()).or_else(|| panic.downcast_ref::<String>().cloned());
+                End::Fault(format!("the search panicked: {}", text.unwrap_or_default()))
+            });
+            finish(engine, &job, &running, end);
+        }
+        Err(JobError::Conflict { .. }) => {}
+        Err(error) => {
+            engine.set_problem("jobs", Some(error.to_string()));
+            engine.jobs.wait(RETRY);
+        }
+    }
+    // A job that the shutdown interrupts stays the running one: the last checkpoint records how far it came.
+    if !engine.is_stopping() {
+        engine.set_running(None);
+    }
+}
+
+/// Stores how a run ended; until the store has taken that, the job stays running.
+fn finish(engine: &Engine, job: &Job, running: &Running, end: End) {
+    if let End::Asked = end {
+        return;
+    }
+    while engine.jobs.get(job.id).is_some_and(|job| job.data.state == State::Running) {
+        // A result is acknowledged only with its lemmas in the store.
+        let stored = match &end {
+            End::Fault(_) => Ok(()),
+            _ => engine.checkpoint().map(drop),
+        };
+        let stored = stored.and_then(|()| store_end(engine, job, running, &end).map_err(|error| error.to_string()));
+        match stored {
+            Ok(()) => {
+                engine.set_problem("jobs", None);
+                return;
+            }
+            Err(error) => engine.set_problem("jobs", Some(error)),
+        }
+        if engine.is_stopping() {
+            return;
+        }
+        engine.jobs.wait(RETRY);
+    }
+}
+
+fn store_end(engine: &Engine, job: &Job, running: &Running, end: &End) -> Result<(), JobError> {
+    let board = job.request.position.geometry().name();
+    let proofs: Vec<ProofRecord> = match end {
+        End::Proved(_, proofs) => proofs.iter().map(|body| ProofRecord { board: board.clone(), job: job.id, body: body.clone() }).collect(),
+        _ => Vec::new(),
+    };
+    let mut changed = false;
+    let ended = engine.jobs.update(job.id, &proofs, |job| {
+        if job.data.state != State::Running {
+            return Ok(false);
+        }
+        changed = true;
+        job.absorb(&running.live());
+        match end {
+            End::Proved(result, _) => {
+                job.data.state = State::Succeeded;
+                job.data.result = Some(result.clone());
+            }
+            End::Limit => job.data.state = State::Expired,
+            End::Fault(text) => {
+                job.data.state = State::Failed;
+                job.data.error = Some(text.clone());
+            }
+            End::Asked => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    if let End::Fault(text) = end {
+        tracing::error!(job = job.id, error = text, "the job failed");
+    }
+    if changed {
+        engine.metrics.job_finished(ended.data.state);
+    }
+    tracing::info!(job = job.id, state = ended.data.state.name(), "the job ended");
+    Ok(())
+}
+
+fn search(table: &MappedTable, job: &Job, running: &Running) -> End {
+    match job.request.kind {
+        Kind::Solve => match job.request.komi {
+            Some(komi) => search_solve(table, job, running, komi),
+            None => End::Fault("a solve without komi is on record".to_owned()),
+        },
+        Kind::Value => search_value(table, job, running),
+    }
+}
+
+/// What is left of the job's limits.
+fn limits_left(job: &Job, running: &Running) -> Limits {
+    let counts = running.counts();
+    let limits = job.request.limits;
+    Limits {
+        expansions: limits.expansions.map(|limit| limit.saturating_sub(counts.expansions)),
+        time: limits.time.map(|limit| limit.saturating_sub(Duration::from_secs_f64(counts.elapsed_seconds))),
+    }
+}
+
+/// One call of the search, with the report of all that the job's runs have spent on this komi.
+fn solve_step(table: &MappedTable, job: &Job, running: &Running, komi: Komi) -> Result<(Outcome, SolveReport), End> {
+    let step_start = {
+        let mut progress = locked(&running.progress);
+        progress.komi = Some(komi.as_f64());
+        progress.step_start
+    };
+    let position = &job.request.position;
+    let outcome = solve(table, &position.game, komi, limits_left(job, running), &running.control);
+    match outcome.verdict {
+        Ok(_) => {
+            let counts = running.counts().since(&step_start);
+            let report = SolveReport::new(position, komi, &outcome, &counts, table.occupancy().bytes);
+            Ok((outcome, report))
+        }
+        Err(Stop::Asked) => Err(End::Asked),
+        Err(Stop::Expansions | Stop::Time) => Err(End::Limit),
+    }
+}
+
+fn search_solve(table: &MappedTable, job: &Job, running: &Running, komi: Komi) -> End {
+    let (outcome, report) = match solve_step(table, job, running, komi) {
+        Ok(proved) => proved,
+        Err(end) => return end,
+    };
+    let mut progress = locked(&running.progress);
+    progress.bounds = bounds_of(outcome.verdict.ok(), job.request.position.geometry().points());
+    if let Ok((_, margin)) = outcome.verdict {
+        progress.steps = vec![Step { margin, report: report.clone() }];
+    }
+    match serde_json::to_value(&report) {
+        Ok(report) => End::Proved(report.clone(), vec![report]),
+        Err(error) => End::Fault(error.to_string()),
+    }
+}
+
+fn search_value(table: &MappedTable, job: &Job, running: &Running) -> End {
+    let position = &job.request.position;
+    let mut value = ValueProgress::new(position, &locked(&running.progress).steps);
+    while let Some(komi) = value.next_komi() {
+        let (outcome, report) = match solve_step(table, job, running, komi) {
+            Ok(proved) => proved,
+            Err(end) => return end,
+        };
+        value.record(komi, &outcome, report);
+        let mut progress = locked(&running.progress);
+        progress.step_start = running.counts();
+        progress.steps = value.steps().to_vec();
+        progress.bounds = value.bounds();
+    }
+    let report = value.report(position, &running.counts());
+    let proofs: Result<Vec<Value>, _> = report.proofs.iter().map(serde_json::to_value).collect();
+    match serde_json::to_value(&report).and_then(|report| Ok((report, proofs?))) {
+        Ok((report, proofs)) => End::Proved(report, proofs),
+        Err(error) => End::Fault(error.to_string()),
+    }
+}

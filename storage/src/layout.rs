@@ -1,0 +1,131 @@
+//! The table file: header, regions and their sizes. `FORMAT.md` describes the same bytes.
+
+use crate::words::Words;
+use crate::{RULES_TEXT, TableError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use superko_rules::Geometry;
+
+/// `SUPERKOT` in ASCII.
+const MAGIC: u64 = 0x544f_4b52_4550_5553;
+const VERSION: u64 = 1;
+/// Reads differently on a machine of the other byte order.
+const BYTE_ORDER: u64 = 0x0102_0304_0506_0708;
+/// One page.
+pub(crate) const HEADER_WORDS: usize = 512;
+const CLEAN: usize = 9;
+const CHECKSUM: usize = 10;
+/// The arena's head has a cache line of its own: every writer of sets adds to it.
+const ARENA_HEAD: usize = 64;
+
+/// Lemma slots in a bucket; their tags fill one cache line.
+pub(crate) const WAYS: usize = 8;
+pub(crate) const SLOT_WORDS: usize = 16;
+/// Entries in a bucket of numbers, two words each: one cache line.
+pub(crate) const NUMBER_WAYS: usize = 4;
+
+/// Smallest table that has room for every region.
+const LEAST_BYTES: u64 = 1 << 20;
+
+/// Where the regions lie, in words from the start of the mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub bytes: usize,
+    pub buckets: usize,
+    pub tags: usize,
+    pub number_buckets: usize,
+    pub numbers: usize,
+    pub slots: usize,
+    pub arena: usize,
+    pub arena_words: usize,
+}
+
+/// A non-linear mix of a word into a running hash; bijective in each argument.
+#[inline]
+pub(crate) fn mix(state: u64, word: u64) -> u64 {
+    let mut x = state ^ word;
+    x = (x ^ (x >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    x = (x ^ (x >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (x ^ (x >> 32)).rotate_left(23).wrapping_add(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Identifies the rules under which the entries were proven.
+pub(crate) fn rules_id() -> u64 {
+    RULES_TEXT.bytes().fold(1, |state, byte| mix(state, byte.into()))
+}
+
+impl Layout {
+    /// Splits `bytes`: an eighth for numbers, three eighths for lemma slots with their tags, the rest for sets.
+    pub fn new(bytes: u64) -> Result<Layout, TableError> {
+        let refuse = |expected: String| TableError::Size { value: bytes, expected };
+        if bytes < LEAST_BYTES {
+            return Err(refuse(format!("at least {LEAST_BYTES} bytes (1MiB)")));
+        }
+        if let Some(memory) = memory_bytes()
+            && bytes > memory
+        {
+            return Err(refuse(format!("at most this machine's memory, {memory} bytes")));
+        }
+        let bytes = usize::try_from(bytes).map_err(|_| refuse("a size that fits the address space".to_owned()))? & !4095;
+        let words = bytes / 8 - HEADER_WORDS;
+        let number_buckets = words / 8 / (2 * NUMBER_WAYS);
+        let buckets = (words * 3 / 8 / (WAYS + WAYS * SLOT_WORDS)) & !1;
+        let tags = HEADER_WORDS;
+        let slots = tags + buckets * WAYS;
+        let numbers = slots + buckets * WAYS * SLOT_WORDS;
+        let arena = numbers + number_buckets * 2 * NUMBER_WAYS;
+        Ok(Layout { bytes, buckets, tags, number_buckets, numbers, slots, arena, arena_words: bytes / 8 - arena })
+    }
+
+    fn header(&self, geometry: &Geometry, clean: bool) -> [u64; CHECKSUM + 1] {
+        let mut header = [
+            MAGIC,
+            VERSION,
+            BYTE_ORDER,
+            rules_id(),
+            (geometry.rows() as u64) << 8 | geometry.cols() as u64,
+            self.bytes as u64,
+            self.buckets as u64,
+            self.number_buckets as u64,
+            self.arena_words as u64,
+            u64::from(clean),
+            0,
+        ];
+        header[CHECKSUM] = header[..CHECKSUM].iter().fold(0, |state, &word| mix(state, word));
+        header
+    }
+
+    /// Writes the header; the caller flushes.
+    pub fn write_header(&self, words: &Words, geometry: &Geometry, clean: bool) {
+        for (word, value) in words.all().iter().zip(self.header(geometry, clean)) {
+            word.store(value, Ordering::Release);
+        }
+    }
+
+    /// Why the mapped file may not be believed, if so.
+    pub fn distrust(&self, words: &Words, geometry: &Geometry) -> Option<String> {
+        let found: Vec<u64> = words.all()[..=CHECKSUM].iter().map(|word| word.load(Ordering::Acquire)).collect();
+        let expected = self.header(geometry, true);
+        let names =
+            ["magic", "format version", "byte order", "rules id", "board", "size", "bucket count", "number bucket count", "arena size"];
+        if let Some(at) = (0..CLEAN).find(|&at| found[at] != expected[at]) {
+            return Some(format!("its {} is {:#x}, expected {:#x}", names[at], found[at], expected[at]));
+        }
+        match found[CLEAN] {
+            1 if found[CHECKSUM] == expected[CHECKSUM] => None,
+            0 => Some("it was not closed cleanly".to_owned()),
+            _ => Some("its header is damaged".to_owned()),
+        }
+    }
+
+    /// The absolute count of arena words ever reserved.
+    pub fn arena_head<'a>(&self, words: &'a Words) -> &'a AtomicU64 {
+        &words.all()[ARENA_HEAD]
+    }
+}
+
+/// Physical memory, if the system tells.
+fn memory_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let kib: u64 = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}

@@ -1,0 +1,505 @@
+//! The durable store: RocksDB with a column family each for jobs, proofs, lemmas, numbers, checkpoints and metadata.
+//!
+//! Every call blocks; async code goes through `spawn_blocking`. Acknowledged writes are synced; keys are big-endian so that
+//! iteration follows their numbers.
+
+use crate::codec;
+use crate::table::MappedTable;
+use rocksdb::{ColumnFamily, ColumnFamilyDescriptor, DB, Direction, IteratorMode, Options, WriteBatch, WriteOptions};
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use superko_rules::Geometry;
+use superko_search::{Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetsHandle, Table, bloom_of};
+
+const FAMILIES: [&str; 6] = ["jobs", "proofs", "lemmas", "numbers", "checkpoints", "metadata"];
+const FORMAT_VERSION: u32 = 1;
+const LOCK_FILE: &str = "LOCK.superko";
+/// Lemmas are written in batches of about this many bytes, so that a checkpoint's memory is bounded.
+const BATCH_BYTES: usize = 4 << 20;
+/// Numbers that cost less are cheaper to find again than to keep.
+const COSTLY_EXPANSIONS: u32 = 64;
+/// At most so many numbers are kept, the costliest.
+const MOST_NUMBERS: usize = 200_000;
+
+/// Why the store refused.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another process uses the directory.
+    #[error("data directory {directory} is in use by process {holder}: stop that process or choose another directory", directory = directory.display())]
+    Locked {
+        /// The directory.
+        directory: PathBuf,
+        /// Its process id as the lock file tells.
+        holder: String,
+    },
+    /// The directory holds something else or another version.
+    #[error("data directory {directory}: its {field} is {value:?}, expected {expected:?}; nothing was changed", directory = directory.display())]
+    Foreign {
+        /// The directory.
+        directory: PathBuf,
+        /// Which metadata field disagrees.
+        field: &'static str,
+        /// What was found.
+        value: String,
+        /// What this program writes.
+        expected: String,
+    },
+    /// A stored record is damaged.
+    #[error("stored record {key} of family {family} is damaged: {reason}; restore the data directory from a backup")]
+    Damaged {
+        /// The column family.
+        family: &'static str,
+        /// The record's number or name.
+        key: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The file system refused.
+    #[error("data directory {path}: {source}", path = path.display())]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// RocksDB refused.
+    #[error("store: {0}")]
+    Database(#[from] rocksdb::Error),
+}
+
+/// A job as the daemon keeps it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobRecord {
+    /// Number, ascending in order of creation.
+    pub id: u64,
+    /// The daemon's own record.
+    pub body: serde_json::Value,
+    /// Whether the job is still to be worked on.
+    pub open: bool,
+}
+
+/// A root result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProofRecord {
+    /// `ROWSxCOLUMNS`.
+    pub board: String,
+    /// The job that proved it.
+    pub job: u64,
+    /// The result as the daemon reports it.
+    pub body: serde_json::Value,
+}
+
+/// What a checkpoint wrote.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CheckpointReport {
+    /// Number of the checkpoint.
+    pub sequence: u64,
+    /// Lemmas new since the one before.
+    pub lemmas: u64,
+    /// Numbers of unproven positions.
+    pub numbers: u64,
+    /// Bytes handed to RocksDB.
+    pub bytes: u64,
+    /// Time it took.
+    pub seconds: f64,
+}
+
+/// A checkpoint as recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CheckpointRecord {
+    /// Number of the checkpoint.
+    pub sequence: u64,
+    /// When it was completed.
+    pub unix_seconds: u64,
+    /// `ROWSxCOLUMNS` of the table.
+    pub board: String,
+    /// Lemmas new in it.
+    pub lemmas: u64,
+    /// Numbers kept with it.
+    pub numbers: u64,
+}
+
+/// What a restore read.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RestoreReport {
+    /// Lemmas taken into the table.
+    pub lemmas: u64,
+    /// Numbers taken into the table.
+    pub numbers: u64,
+    /// Damaged records, not believed.
+    pub refused: u64,
+    /// Time it took.
+    pub seconds: f64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredJob {
+    open: bool,
+    body: serde_json::Value,
+}
+
+/// The open store; holds the data directory's lock.
+#[derive(Debug)]
+pub struct Store {
+    db: DB,
+    _lock: File,
+}
+
+impl Store {
+    /// Opens or creates the store in `directory`. Takes the directory's lock first and changes nothing if it cannot have it, or if
+    /// the store was written under another format or other rules.
+    pub fn open(directory: &Path) -> Result<Store, StoreError> {
+        let io_error = |path: &Path| {
+            let path = path.to_owned();
+            move |source: io::Error| StoreError::Io { path, source }
+        };
+        std::fs::create_dir_all(directory).map_err(io_error(directory))?;
+        let lock = lock_directory(directory)?;
+        let path = directory.join("store");
+        let mut options = Options::default();
+        options.create_if_missing(true);
+        options.create_missing_column_families(true);
+        options.set_paranoid_checks(true);
+        options.set_compression_type(rocksdb::DBCompressionType::Lz4);
+        options.set_max_background_jobs(2);
+        options.set_keep_log_file_num(4);
+        options.set_max_total_wal_size(256 << 20);
+        options.set_wal_recovery_mode(rocksdb::DBRecoveryMode::PointInTime);
+        let fresh = !path.join("CURRENT").exists();
+        let families = FAMILIES.map(|name| ColumnFamilyDescriptor::new(name, options.clone()));
+        let db = DB::open_cf_descriptors(&options, &path, families)?;
+        let store = Store { db, _lock: lock };
+        let rules = crate::RULES_TEXT.to_owned();
+        for (field, expected) in [("format version", FORMAT_VERSION.to_string()), ("rules", rules)] {
+            match store.read("metadata", field.as_bytes(), field)? {
+                Some(found) if found == expected.as_bytes() => {}
+                None if fresh => store.write(|batch| batch.put_cf(store.family("metadata"), field, codec::seal(expected.as_bytes())))?,
+                found => {
+                    let value = found.map_or("missing".to_owned(), |bytes| String::from_utf8_lossy(&bytes).into_owned());
+                    return Err(StoreError::Foreign { directory: directory.to_owned(), field, value, expected });
+                }
+            }
+        }
+        sync_directory(&path).and_then(|()| sync_directory(directory)).map_err(io_error(directory))?;
+        Ok(store)
+    }
+
+    fn family(&self, name: &str) -> &ColumnFamily {
+        self.db.cf_handle(name).expect("every family was opened")
+    }
+
+    /// A batch, written in one atomic step and synced to disk.
+    fn write(&self, fill: impl FnOnce(&mut WriteBatch)) -> Result<(), StoreError> {
+        let mut batch = WriteBatch::default();
+        fill(&mut batch);
+        let mut options = WriteOptions::default();
+        options.set_sync(true);
+        Ok(self.db.write_opt(batch, &options)?)
+    }
+
+    fn read(&self, family: &'static str, key: &[u8], name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let Some(value) = self.db.get_cf(self.family(family), key)? else { return Ok(None) };
+        match codec::open(&value) {
+            Ok(payload) => Ok(Some(payload.to_vec())),
+            Err(reason) => Err(StoreError::Damaged { family, key: name.to_owned(), reason }),
+        }
+    }
+
+    fn put_job(&self, batch: &mut WriteBatch, record: &JobRecord) {
+        let stored = StoredJob { open: record.open, body: record.body.clone() };
+        let json = serde_json::to_vec(&stored).expect("a JSON value is serialisable");
+        batch.put_cf(self.family("jobs"), record.id.to_be_bytes(), codec::seal(&json));
+    }
+
+    /// Keeps a new job; on return it is on disk.
+    pub fn create_job(&self, record: &JobRecord) -> Result<(), StoreError> {
+        self.update_job(record)
+    }
+
+    /// Replaces a job's record; on return it is on disk.
+    pub fn update_job(&self, record: &JobRecord) -> Result<(), StoreError> {
+        self.write(|batch| self.put_job(batch, record))
+    }
+
+    /// Replaces a job's record and keeps its root results, in one atomic step.
+    pub fn finish_job(&self, record: &JobRecord, proofs: &[ProofRecord]) -> Result<(), StoreError> {
+        self.write(|batch| {
+            self.put_job(batch, record);
+            for (index, proof) in proofs.iter().enumerate() {
+                let json = serde_json::to_vec(&proof.body).expect("a JSON value is serialisable");
+                let mut key = board_prefix(&proof.board);
+                key.extend_from_slice(&proof.job.to_be_bytes());
+                key.extend_from_slice(&(index as u32).to_be_bytes());
+                batch.put_cf(self.family("proofs"), key, codec::seal(&json));
+            }
+        })
+    }
+
+    fn parse_job(key: &[u8], payload: &[u8]) -> Result<JobRecord, String> {
+        let id = u64::from_be_bytes(key.try_into().map_err(|_| "its key is not eight bytes".to_owned())?);
+        let StoredJob { open, body } = serde_json::from_slice(payload).map_err(|error| error.to_string())?;
+        Ok(JobRecord { id, body, open })
+    }
+
+    /// One job.
+    pub fn job(&self, id: u64) -> Result<Option<JobRecord>, StoreError> {
+        let key = id.to_be_bytes();
+        let Some(payload) = self.read("jobs", &key, &id.to_string())? else { return Ok(None) };
+        let damaged = |reason| StoreError::Damaged { family: "jobs", key: id.to_string(), reason };
+        Self::parse_job(&key, &payload).map(Some).map_err(damaged)
+    }
+
+    /// All jobs, by number.
+    pub fn jobs(&self) -> Result<Vec<JobRecord>, StoreError> {
+        let mut jobs = Vec::new();
+        for entry in self.db.iterator_cf(self.family("jobs"), IteratorMode::Start) {
+            let (key, value) = entry?;
+            let name = key.as_ref().try_into().map_or(format!("{key:x?}"), |id| u64::from_be_bytes(id).to_string());
+            let job = codec::open(&value).and_then(|payload| Self::parse_job(&key, payload));
+            jobs.push(job.map_err(|reason| StoreError::Damaged { family: "jobs", key: name, reason })?);
+        }
+        Ok(jobs)
+    }
+
+    /// Root results for one board, by job.
+    pub fn proofs(&self, board: &str) -> Result<Vec<ProofRecord>, StoreError> {
+        let prefix = board_prefix(board);
+        let mut proofs = Vec::new();
+        for entry in self.db.iterator_cf(self.family("proofs"), IteratorMode::From(&prefix, Direction::Forward)) {
+            let (key, value) = entry?;
+            let Some(rest) = key.strip_prefix(prefix.as_slice()) else { break };
+            let damaged = |reason| StoreError::Damaged { family: "proofs", key: format!("{board} {rest:x?}"), reason };
+            let payload = codec::open(&value).map_err(damaged)?;
+            let job = rest.first_chunk::<8>().map(|job| u64::from_be_bytes(*job)).ok_or_else(|| damaged("its key is short".to_owned()))?;
+            let body = serde_json::from_slice(payload).map_err(|error| damaged(error.to_string()))?;
+            proofs.push(ProofRecord { board: board.to_owned(), job, body });
+        }
+        Ok(proofs)
+    }
+
+    /// Copies what the table has proven since the last checkpoint, then records progress.
+    ///
+    /// Lemmas go first, in bounded batches: a lemma is true wherever it is, so a part of them does no harm. The jobs' progress, the
+    /// costly numbers and the checkpoint's own record follow in one synced batch, so that no progress is ever on record without
+    /// the lemmas it rests on. Searching threads are never stopped. If it fails, every lemma stays due.
+    pub fn checkpoint(&self, table: &MappedTable, jobs: &[JobRecord]) -> Result<CheckpointReport, StoreError> {
+        self.checkpoint_inner(table, jobs).inspect_err(|_| table.mark_all_dirty())
+    }
+
+    fn checkpoint_inner(&self, table: &MappedTable, jobs: &[JobRecord]) -> Result<CheckpointReport, StoreError> {
+        let started = Instant::now();
+        let geometry = table.geometry();
+        let sequence = self.last_checkpoint()?.map_or(1, |record| record.sequence + 1);
+        let (mut lemmas, mut bytes) = (0u64, 0u64);
+        let mut batch = WriteBatch::default();
+        let family = self.family("lemmas");
+        table.visit_dirty(|key, lemma| {
+            let payload = codec::encode_lemma(&lemma);
+            let mut full_key = position_prefix(geometry, key);
+            full_key.extend_from_slice(&crc32fast::hash(&payload[LEMMA_IDENTITY..]).to_be_bytes());
+            full_key.extend_from_slice(&payload[..2]);
+            batch.put_cf(family, full_key, codec::seal(&payload));
+            lemmas += 1;
+            if batch.size_in_bytes() >= BATCH_BYTES {
+                bytes += batch.size_in_bytes() as u64;
+                self.db.write(std::mem::take(&mut batch))?;
+            }
+            Ok::<(), StoreError>(())
+        })?;
+        let mut numbers = table.costly_numbers(COSTLY_EXPANSIONS);
+        if numbers.len() > MOST_NUMBERS {
+            numbers.select_nth_unstable_by_key(MOST_NUMBERS, |(_, numbers)| std::cmp::Reverse(numbers.cost));
+            numbers.truncate(MOST_NUMBERS);
+        }
+        let name = geometry.name();
+        let prefix = board_prefix(&name);
+        let mut end = prefix.clone();
+        *end.last_mut().expect("a prefix is not empty") += 1;
+        let numbers_family = self.family("numbers");
+        batch.delete_range_cf(numbers_family, prefix.as_slice(), end.as_slice());
+        for (key, numbers) in &numbers {
+            let mut full_key = prefix.clone();
+            full_key.extend_from_slice(&key.to_be_bytes());
+            let words = [numbers.phi, numbers.delta, numbers.cost].map(u32::to_be_bytes).concat();
+            batch.put_cf(numbers_family, full_key, codec::seal(&words));
+        }
+        for job in jobs {
+            self.put_job(&mut batch, job);
+        }
+        let unix_seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
+        let record = CheckpointRecord { sequence, unix_seconds, board: name, lemmas, numbers: numbers.len() as u64 };
+        let json = serde_json::to_vec(&record).expect("plain fields are serialisable");
+        batch.put_cf(self.family("checkpoints"), sequence.to_be_bytes(), codec::seal(&json));
+        bytes += batch.size_in_bytes() as u64;
+        let mut options = WriteOptions::default();
+        options.set_sync(true);
+        self.db.write_opt(batch, &options)?;
+        Ok(CheckpointReport { sequence, lemmas, numbers: numbers.len() as u64, bytes, seconds: started.elapsed().as_secs_f64() })
+    }
+
+    /// The newest checkpoint.
+    pub fn last_checkpoint(&self) -> Result<Option<CheckpointRecord>, StoreError> {
+        let Some(entry) = self.db.iterator_cf(self.family("checkpoints"), IteratorMode::End).next() else { return Ok(None) };
+        let (key, value) = entry?;
+        let damaged = |reason| StoreError::Damaged { family: "checkpoints", key: format!("{key:x?}"), reason };
+        let payload = codec::open(&value).map_err(damaged)?;
+        serde_json::from_slice(payload).map(Some).map_err(|error| damaged(error.to_string()))
+    }
+
+    /// Loads every stored lemma and number of the table's board into it. Damaged records are counted, never believed.
+    pub fn restore(&self, table: &MappedTable) -> Result<RestoreReport, StoreError> {
+        let started = Instant::now();
+        let mut report = RestoreReport::default();
+        let prefix = board_prefix(&table.geometry().name());
+        for entry in self.db.iterator_cf(self.family("lemmas"), IteratorMode::From(&prefix, Direction::Forward)) {
+            let (key, value) = entry?;
+            let Some(rest) = key.strip_prefix(prefix.as_slice()) else { break };
+            let lemma = codec::open(&value).ok().and_then(codec::decode_lemma);
+            match (rest.first_chunk::<16>(), lemma) {
+                (Some(position), Some(lemma)) => {
+                    table.restore_lemma(PositionKey::from_be_bytes(*position), &lemma);
+                    report.lemmas += 1;
+                }
+                _ => report.refused += 1,
+            }
+        }
+        for entry in self.db.iterator_cf(self.family("numbers"), IteratorMode::From(&prefix, Direction::Forward)) {
+            let (key, value) = entry?;
+            let Some(rest) = key.strip_prefix(prefix.as_slice()) else { break };
+            let words = codec::open(&value).ok().and_then(|payload| <[u8; 12]>::try_from(payload).ok());
+            match (<[u8; 8]>::try_from(rest), words) {
+                (Ok(key), Some(words)) => {
+                    let word = |at: usize| u32::from_be_bytes([words[at], words[at + 1], words[at + 2], words[at + 3]]);
+                    table.store_numbers(u64::from_be_bytes(key), Numbers { phi: word(0), delta: word(4), cost: word(8) });
+                    report.numbers += 1;
+                }
+                _ => report.refused += 1,
+            }
+        }
+        report.seconds = started.elapsed().as_secs_f64();
+        Ok(report)
+    }
+
+    /// The stored lemmas of one board as a table that takes nothing in.
+    pub fn lemma_view(&self, geometry: &'static Geometry) -> StoreTable<'_> {
+        StoreTable { store: self, geometry }
+    }
+
+    /// Ends background work and closes the database. Dropping without it is safe for the data.
+    pub fn close(self) -> Result<(), StoreError> {
+        self.db.flush_wal(true)?;
+        self.db.cancel_all_background_work(true);
+        Ok(())
+    }
+}
+
+/// Offset of a lemma's identity in its encoding: everything but winner, margin, best move and cost. The key ends in a hash of it
+/// and winner and margin, so that the same lemma is written to the same place.
+const LEMMA_IDENTITY: usize = 12;
+
+/// A length byte, then the name, so that no name is a prefix of another's.
+fn board_prefix(board: &str) -> Vec<u8> {
+    let mut prefix = vec![board.len() as u8];
+    prefix.extend_from_slice(board.as_bytes());
+    prefix
+}
+
+fn position_prefix(geometry: &Geometry, key: PositionKey) -> Vec<u8> {
+    let mut prefix = board_prefix(&geometry.name());
+    prefix.extend_from_slice(&key.to_be_bytes());
+    prefix
+}
+
+fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+fn lock_directory(directory: &Path) -> Result<File, StoreError> {
+    let path = directory.join(LOCK_FILE);
+    let io_error = |source: io::Error| StoreError::Io { path: path.clone(), source };
+    let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(io_error)?;
+    match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            let mut holder = String::new();
+            file.read_to_string(&mut holder).map_err(io_error)?;
+            let holder = if holder.trim().is_empty() { "unknown".to_owned() } else { holder.trim().to_owned() };
+            return Err(StoreError::Locked { directory: directory.to_owned(), holder });
+        }
+        Err(error) => return Err(io_error(error.into())),
+    }
+    file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(io_error)?;
+    Ok(file)
+}
+
+/// Free bytes of the file system that holds `path`.
+pub fn disk_free_bytes(path: &Path) -> io::Result<u64> {
+    let stat = rustix::fs::statvfs(path)?;
+    Ok(stat.f_bavail * stat.f_frsize)
+}
+
+/// Read-only view of one board's stored lemmas.
+#[derive(Debug)]
+pub struct StoreTable<'a> {
+    store: &'a Store,
+    geometry: &'static Geometry,
+}
+
+impl StoreTable<'_> {
+    /// The position's lemmas, each with the index that its handle carries. Damaged ones are left out.
+    fn read(&self, key: PositionKey) -> impl Iterator<Item = (u64, Lemma)> + '_ {
+        let prefix = position_prefix(self.geometry, key);
+        let family = self.store.family("lemmas");
+        let entries = self.store.db.iterator_cf(family, IteratorMode::From(&prefix, Direction::Forward));
+        entries
+            .map_while(Result::ok)
+            .take_while(move |(key, _)| key.starts_with(&prefix))
+            .filter_map(|(_, value)| codec::decode_lemma(codec::open(&value).ok()?))
+            .map(|lemma| (u64::from(crc32fast::hash(&codec::encode_lemma(&lemma))), lemma))
+    }
+}
+
+impl Table for StoreTable<'_> {
+    fn lemmas(&self, key: PositionKey, heads: &mut Vec<LemmaHead>) {
+        heads.extend(self.read(key).filter(|(_, lemma)| lemma.excluded.len() <= u8::MAX.into()).map(|(hash, lemma)| LemmaHead {
+            winner: lemma.winner,
+            margin: lemma.margin,
+            best: lemma.best,
+            territory: lemma.territory,
+            cube: lemma.created.cube,
+            bloom: bloom_of(&lemma.created.prints, lemma.created.bloom),
+            excluded: lemma.excluded.len() as u8,
+            cost_log2: lemma.cost.max(1).ilog2() as u8,
+            sets: SetsHandle([hash, 0]),
+        }));
+    }
+
+    fn sets(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
+        // The handle finds the record, the head's fixed part confirms it: a hash alone must not pair a lemma with another's sets.
+        let found = self.read(key).find(|(hash, lemma)| {
+            *hash == head.sets.0[0]
+                && (lemma.winner, lemma.margin, lemma.territory, lemma.created.cube)
+                    == (head.winner, head.margin, head.territory, head.cube)
+                && bloom_of(&lemma.created.prints, lemma.created.bloom) == head.bloom
+                && lemma.excluded.len() == usize::from(head.excluded)
+        });
+        let Some((_, lemma)) = found else { return false };
+        *sets = LemmaSets { prints: lemma.created.prints, bloom: lemma.created.bloom, excluded: lemma.excluded };
+        true
+    }
+
+    fn store_lemma(&self, _: PositionKey, _: &Lemma) {}
+
+    fn numbers(&self, _: u64) -> Option<Numbers> {
+        None
+    }
+
+    fn store_numbers(&self, _: u64, _: Numbers) {}
+
+    fn geometry(&self) -> &'static Geometry {
+        self.geometry
+    }
+}

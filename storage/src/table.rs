@@ -1,0 +1,616 @@
+//! The mapped, lock-free table of lemmas and numbers.
+//!
+//! Entries are several words, written and read without a lock. Nothing is believed because of the order in which words arrive: a
+//! lemma slot counts only if its last word, the *seal*, is the hash of all its others, among them the full key; the sets count only
+//! if their hash is the one in the slot. A slot that mixes two writes, torn by a crash or a race, fails that test but for a chance
+//! of about 2^-64 and is a miss (theory, Concurrency). Relaxed accesses are therefore enough for the words; the release store of
+//! seal and tag and the acquire load of the seal only make it likely that a reader sees whole entries.
+
+use crate::layout::{HEADER_WORDS, Layout, NUMBER_WAYS, SLOT_WORDS, WAYS, mix};
+use crate::words::Words;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use superko_rules::{Board, Color, Geometry, Move};
+use superko_search::{BoardSet, Cube, Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetsHandle, Table, bloom_of};
+
+/// Lemmas kept for one position.
+const ALTERNATIVES: usize = 6;
+/// Sets whose record would be longer are folded: their boards are known by the Bloom filter only.
+const LONGEST_RECORD: usize = 1 << 15;
+/// In a handle: no sets at all, or the prints were folded into the slot's filter.
+const EMPTY: SetsHandle = SetsHandle([0, 0]);
+const FOLDED: SetsHandle = SetsHandle([u64::MAX, 0]);
+const SEAL: usize = SLOT_WORDS - 1;
+
+/// Why a table cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    /// The size asked for is out of range.
+    #[error("table: {value} bytes is not valid: expected {expected}")]
+    Size {
+        /// What was asked for.
+        value: u64,
+        /// What is possible.
+        expected: String,
+    },
+    /// The system refused.
+    #[error("table file {path}: {source}; free space or choose a smaller table or another data directory", path = path.display())]
+    Io {
+        /// The file; empty for anonymous memory.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+/// What was found where a table was opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TableOrigin {
+    /// A whole table, closed cleanly.
+    Reused,
+    /// Nothing; the table is new and empty.
+    Created,
+    /// A file that may not be believed; it was replaced by an empty table.
+    Rebuilt {
+        /// What was wrong with it.
+        reason: String,
+    },
+}
+
+/// How full the table is, from running counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableOccupancy {
+    /// Size of the mapping.
+    pub bytes: u64,
+    /// Places for lemmas.
+    pub lemma_slots: u64,
+    /// Places taken.
+    pub lemmas: u64,
+    /// Places for numbers.
+    pub number_slots: u64,
+    /// Places taken.
+    pub numbers: u64,
+    /// Size of the ring that keeps the sets.
+    pub sets_bytes: u64,
+    /// Bytes of it in use; once full, the oldest sets are overwritten.
+    pub sets_used_bytes: u64,
+    /// Slots refused by their seal since the table was opened.
+    pub torn: u64,
+    /// Lemmas displaced since the table was opened.
+    pub evicted: u64,
+}
+
+/// The table.
+#[derive(Debug)]
+pub struct MappedTable {
+    geometry: &'static Geometry,
+    layout: Layout,
+    words: Words,
+    file: Option<(File, PathBuf)>,
+    /// One bit a slot: written since the last checkpoint.
+    dirty: Vec<AtomicU64>,
+    lemmas: AtomicU64,
+    numbers: AtomicU64,
+    torn: AtomicU64,
+    evicted: AtomicU64,
+}
+
+impl MappedTable {
+    /// A table in anonymous memory, gone with the process.
+    pub fn anonymous(geometry: &'static Geometry, bytes: u64) -> Result<MappedTable, TableError> {
+        let layout = Layout::new(bytes)?;
+        let words = Words::anonymous(layout.bytes).map_err(|source| TableError::Io { path: PathBuf::new(), source })?;
+        Ok(MappedTable::new(geometry, layout, words, None))
+    }
+
+    /// The table in the file at `path`: the one that is there if it is whole, of this board, size, version and rules, and was
+    /// closed cleanly; otherwise an empty one in its place. The file's blocks are allocated before it is mapped.
+    pub fn open(path: &Path, geometry: &'static Geometry, bytes: u64) -> Result<(MappedTable, TableOrigin), TableError> {
+        let layout = Layout::new(bytes)?;
+        let io_error = |source: io::Error| TableError::Io { path: path.to_owned(), source };
+        let origin = match OpenOptions::new().read(true).write(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => TableOrigin::Created,
+            Err(error) => return Err(io_error(error)),
+            Ok(file) => {
+                let found = file.metadata().map_err(io_error)?.len();
+                if found == layout.bytes as u64 {
+                    let words = Words::file(&file).map_err(io_error)?;
+                    match layout.distrust(&words, geometry) {
+                        None => {
+                            let table = MappedTable::new(geometry, layout, words, Some((file, path.to_owned())));
+                            // From here on the file is not whole until it is closed again.
+                            table.write_clean(false).map_err(io_error)?;
+                            table.recount();
+                            return Ok((table, TableOrigin::Reused));
+                        }
+                        Some(reason) => TableOrigin::Rebuilt { reason },
+                    }
+                } else {
+                    TableOrigin::Rebuilt { reason: format!("its size is {found} bytes, expected {}", layout.bytes) }
+                }
+            }
+        };
+        if origin != TableOrigin::Created {
+            std::fs::remove_file(path).map_err(io_error)?;
+        }
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path).map_err(io_error)?;
+        // Allocated, not sparse: a write to a hole of a mapped file kills the process with SIGBUS when the disk is full.
+        if let Err(error) = rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, layout.bytes as u64) {
+            let _ = std::fs::remove_file(path);
+            return Err(io_error(error.into()));
+        }
+        let words = Words::file(&file).map_err(io_error)?;
+        let table = MappedTable::new(geometry, layout, words, Some((file, path.to_owned())));
+        table.write_clean(false).map_err(io_error)?;
+        Ok((table, origin))
+    }
+
+    fn new(geometry: &'static Geometry, layout: Layout, words: Words, file: Option<(File, PathBuf)>) -> MappedTable {
+        let dirty = (0..(layout.buckets * WAYS).div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        let count = || AtomicU64::new(0);
+        MappedTable { geometry, layout, words, file, dirty, lemmas: count(), numbers: count(), torn: count(), evicted: count() }
+    }
+
+    fn write_clean(&self, clean: bool) -> io::Result<()> {
+        self.layout.write_header(&self.words, self.geometry, clean);
+        self.words.flush_start(HEADER_WORDS * 8)
+    }
+
+    fn recount(&self) {
+        let words = self.words.all();
+        let taken = |word: &&AtomicU64| word.load(Relaxed) != 0;
+        let lemmas = words[self.layout.tags..self.layout.slots].iter().filter(taken).count();
+        let numbers = words[self.layout.numbers..self.layout.arena].iter().step_by(2).filter(taken).count();
+        self.lemmas.store(lemmas as u64, Relaxed);
+        self.numbers.store(numbers as u64, Relaxed);
+    }
+
+    /// Writes everything to disk, then marks the file as whole. Anonymous tables just go.
+    pub fn close_clean(self) -> Result<(), TableError> {
+        let Some((file, path)) = &self.file else { return Ok(()) };
+        let close = || -> io::Result<()> {
+            self.words.flush()?;
+            self.write_clean(true)?;
+            file.sync_all()
+        };
+        close().map_err(|source| TableError::Io { path: path.clone(), source })
+    }
+
+    /// Running counts.
+    pub fn occupancy(&self) -> TableOccupancy {
+        let sets_bytes = self.layout.arena_words as u64 * 8;
+        TableOccupancy {
+            bytes: self.layout.bytes as u64,
+            lemma_slots: (self.layout.buckets * WAYS) as u64,
+            lemmas: self.lemmas.load(Relaxed),
+            number_slots: (self.layout.number_buckets * NUMBER_WAYS) as u64,
+            numbers: self.numbers.load(Relaxed),
+            sets_bytes,
+            sets_used_bytes: sets_bytes.min(self.layout.arena_head(&self.words).load(Relaxed) * 8),
+            torn: self.torn.load(Relaxed),
+            evicted: self.evicted.load(Relaxed),
+        }
+    }
+
+    fn slot(&self, index: usize) -> &[AtomicU64] {
+        let start = self.layout.slots + index * SLOT_WORDS;
+        &self.words.all()[start..start + SLOT_WORDS]
+    }
+
+    /// The key's tag (never 0, which means free) and the first slot of its bucket. The tag only saves look-ups.
+    #[inline]
+    fn bucket(&self, key: PositionKey) -> (u64, usize) {
+        let hash = mix(mix(0x243f_6a88_85a3_08d3, key as u64), (key >> 64) as u64);
+        let bucket = ((u128::from(hash) * self.layout.buckets as u128) >> 64) as usize;
+        (hash.max(1), bucket * WAYS)
+    }
+
+    #[inline]
+    fn tag(&self, slot: usize) -> &AtomicU64 {
+        &self.words.all()[self.layout.tags + slot]
+    }
+
+    /// The words of a slot if its seal holds.
+    #[inline]
+    fn read_slot(&self, index: usize) -> Option<[u64; SLOT_WORDS]> {
+        let slot = self.slot(index);
+        let seal = slot[SEAL].load(Acquire);
+        let mut words = [0; SLOT_WORDS];
+        for (word, source) in words.iter_mut().zip(slot) {
+            *word = source.load(Relaxed);
+        }
+        words[SEAL] = seal;
+        if seal_of(&words) != seal && !seal_skipped() {
+            self.torn.fetch_add(1, Relaxed);
+            return None;
+        }
+        Some(words)
+    }
+
+    /// Slots whose lemma is about `key`.
+    fn slots_of(&self, key: PositionKey) -> impl Iterator<Item = (usize, [u64; SLOT_WORDS])> + '_ {
+        let (tag, first) = self.bucket(key);
+        (first..first + WAYS).filter(move |&slot| self.tag(slot).load(Relaxed) == tag).filter_map(move |slot| {
+            let words = self.read_slot(slot)?;
+            (words[0] == key as u64 && words[1] == (key >> 64) as u64).then_some((slot, words))
+        })
+    }
+
+    fn put(&self, key: PositionKey, lemma: &Lemma, dirty: bool) {
+        let Some(record) = Record::of(lemma, LONGEST_RECORD.min(self.layout.arena_words / 16)) else { return };
+        let hash = record.hash(key);
+        let mut words = encode_slot(key, lemma);
+        let (tag, first) = self.bucket(key);
+        let mut same = 0;
+        let mut place = None;
+        for (slot, other) in self.slots_of(key) {
+            same += 1;
+            // The same proof again, or one that achieves less with the same conditions.
+            let alike = other[12] == hash && other[3..11] == words[3..11] && (other[2] ^ words[2]) & 0xff == 0;
+            if alike {
+                if margin_of(other[2]) >= margin_of(words[2]) {
+                    return;
+                }
+                place = Some(slot);
+            }
+        }
+        let place = place.unwrap_or_else(|| self.victim(key, tag, first, same));
+        let handle = if record.0.is_empty() {
+            record.handle_without_words(lemma)
+        } else {
+            let offset = self.layout.arena_head(&self.words).fetch_add(record.0.len() as u64, Relaxed);
+            for (index, &word) in record.0.iter().enumerate() {
+                self.arena_word(offset + index as u64).store(word, Relaxed);
+            }
+            SetsHandle([offset << 24 | record.0.len() as u64, hash])
+        };
+        words[11] = handle.0[0];
+        words[12] = hash;
+        words[SEAL] = seal_of(&words);
+        let slot = self.slot(place);
+        for (target, &word) in slot.iter().zip(&words[..SEAL]) {
+            target.store(word, Relaxed);
+        }
+        slot[SEAL].store(words[SEAL], Release);
+        match self.tag(place).swap(tag, Release) {
+            0 => self.lemmas.fetch_add(1, Relaxed),
+            _ => self.evicted.fetch_add(1, Relaxed),
+        };
+        if dirty {
+            self.dirty[place / 64].fetch_or(1 << (place % 64), Release);
+        }
+    }
+
+    /// A slot for a further lemma: a free one, else the cheapest of the position if it has enough, else the cheapest of the bucket.
+    fn victim(&self, key: PositionKey, tag: u64, first: usize, same: usize) -> usize {
+        let slots = first..first + WAYS;
+        if same < ALTERNATIVES
+            && let Some(free) = slots.clone().find(|&slot| self.tag(slot).load(Relaxed) == 0)
+        {
+            return free;
+        }
+        let cost = |slot: usize| {
+            let words = self.slot(slot);
+            let of_key = self.tag(slot).load(Relaxed) == tag && words[0].load(Relaxed) == key as u64;
+            (same >= ALTERNATIVES && !of_key, cost_log2_of(words[2].load(Relaxed)))
+        };
+        slots.min_by_key(|&slot| cost(slot)).expect("a bucket has slots")
+    }
+
+    #[inline]
+    fn arena_word(&self, offset: u64) -> &AtomicU64 {
+        &self.words.all()[self.layout.arena + (offset % self.layout.arena_words as u64) as usize]
+    }
+
+    /// Calls `visit` for every lemma written since the last call, with its key. If `visit` fails, all of them stay due.
+    pub(crate) fn visit_dirty<E>(&self, mut visit: impl FnMut(PositionKey, Lemma) -> Result<(), E>) -> Result<(), E> {
+        let mut taken: Vec<(usize, u64)> = Vec::new();
+        let mut sets = LemmaSets::default();
+        let give_back = |taken: &[(usize, u64)]| {
+            for &(word, bits) in taken {
+                self.dirty[word].fetch_or(bits, Relaxed);
+            }
+        };
+        for (index, word) in self.dirty.iter().enumerate() {
+            if word.load(Relaxed) == 0 {
+                continue;
+            }
+            // Taken before the slots are read: a lemma that arrives meanwhile is due again.
+            let bits = word.swap(0, Acquire);
+            taken.push((index, bits));
+            for bit in superko_rules::bits(bits) {
+                let Some(words) = self.read_slot(index * 64 + bit) else { continue };
+                let key = PositionKey::from(words[0]) | PositionKey::from(words[1]) << 64;
+                let Some(lemma) = self.whole_lemma(key, &decode_slot(&words), &mut sets) else { continue };
+                if let Err(error) = visit(key, lemma) {
+                    give_back(&taken);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks everything as not yet checkpointed again, after a checkpoint that failed later on.
+    pub(crate) fn mark_all_dirty(&self) {
+        for (slot, tag) in self.words.all()[self.layout.tags..self.layout.slots].iter().enumerate() {
+            if tag.load(Relaxed) != 0 {
+                self.dirty[slot / 64].fetch_or(1 << (slot % 64), Relaxed);
+            }
+        }
+    }
+
+    fn whole_lemma(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> Option<Lemma> {
+        let (prints, bloom, excluded) = if self.sets(key, head, sets) {
+            (sets.prints.clone(), sets.bloom, sets.excluded.clone())
+        } else if head.excluded == 0 {
+            (Vec::new(), head.bloom, Vec::new())
+        } else {
+            return None;
+        };
+        Some(Lemma {
+            winner: head.winner,
+            margin: head.margin,
+            best: head.best,
+            created: BoardSet { prints, bloom, cube: head.cube },
+            excluded,
+            territory: head.territory,
+            cost: 1 << head.cost_log2.min(62),
+        })
+    }
+
+    /// Takes in a lemma that the store holds already.
+    pub(crate) fn restore_lemma(&self, key: PositionKey, lemma: &Lemma) {
+        self.put(key, lemma, false);
+    }
+
+    /// Numbers that cost at least `least_cost` expansions, with keys whose low byte is cleared.
+    pub(crate) fn costly_numbers(&self, least_cost: u32) -> Vec<(u64, Numbers)> {
+        let region = &self.words.all()[self.layout.numbers..self.layout.arena];
+        region
+            .chunks_exact(2)
+            .filter_map(|entry| {
+                let (guard, value) = (entry[0].load(Relaxed), entry[1].load(Relaxed));
+                let head = guard ^ mix(0, value);
+                let numbers = decode_numbers(head, value)?;
+                (guard != 0 && numbers.cost >= least_cost).then_some((head & !0xff, numbers))
+            })
+            .collect()
+    }
+
+    #[inline]
+    fn number_bucket(&self, key: u64) -> &[AtomicU64] {
+        let bucket = ((u128::from(key) * self.layout.number_buckets as u128) >> 64) as usize;
+        let start = self.layout.numbers + bucket * 2 * NUMBER_WAYS;
+        &self.words.all()[start..start + 2 * NUMBER_WAYS]
+    }
+}
+
+impl Table for MappedTable {
+    fn lemmas(&self, key: PositionKey, heads: &mut Vec<LemmaHead>) {
+        heads.extend(self.slots_of(key).map(|(_, words)| decode_slot(&words)));
+    }
+
+    fn sets(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
+        sets.prints.clear();
+        sets.excluded.clear();
+        sets.bloom = [0; 4];
+        if head.sets.0[0] == EMPTY.0[0] {
+            return true;
+        }
+        if head.sets.0[0] == FOLDED.0[0] {
+            sets.bloom = head.bloom;
+            return true;
+        }
+        let [place, hash] = head.sets.0;
+        let (offset, length) = (place >> 24, (place & 0xff_ffff) as usize);
+        let overwritten = || self.layout.arena_head(&self.words).load(Acquire) > offset + self.layout.arena_words as u64;
+        if overwritten() || length < 5 {
+            return false;
+        }
+        let record = Record((0..length as u64).map(|index| self.arena_word(offset + index).load(Relaxed)).collect());
+        record.hash(key) == hash && record.read(sets)
+    }
+
+    fn store_lemma(&self, key: PositionKey, lemma: &Lemma) {
+        self.put(key, lemma, true);
+    }
+
+    fn numbers(&self, key: u64) -> Option<Numbers> {
+        self.number_bucket(key).chunks_exact(2).find_map(|entry| {
+            let (guard, value) = (entry[0].load(Relaxed), entry[1].load(Relaxed));
+            let head = guard ^ mix(0, value);
+            (head >> 8 == key >> 8).then(|| decode_numbers(head, value)).flatten()
+        })
+    }
+
+    fn store_numbers(&self, key: u64, numbers: Numbers) {
+        let value = u64::from(numbers.phi.max(1)) << 32 | u64::from(numbers.delta.max(1));
+        let head = key & !0xff | u64::from(encode_cost(numbers.cost));
+        let bucket = self.number_bucket(key);
+        let mut cheapest = (u64::MAX, 0);
+        for (index, entry) in bucket.chunks_exact(2).enumerate() {
+            let (guard, old_value) = (entry[0].load(Relaxed), entry[1].load(Relaxed));
+            let old = guard ^ mix(0, old_value);
+            if guard == 0 && old_value == 0 {
+                self.numbers.fetch_add(1, Relaxed);
+                cheapest = (0, index);
+                break;
+            }
+            if old >> 8 == key >> 8 {
+                cheapest = (0, index);
+                break;
+            }
+            // Always the cheapest goes: a full table still takes new entries.
+            if old & 0xff < cheapest.0 {
+                cheapest = (old & 0xff, index);
+            }
+        }
+        let entry = &bucket[cheapest.1 * 2..][..2];
+        entry[1].store(value, Relaxed);
+        entry[0].store(head ^ mix(0, value), Relaxed);
+    }
+
+    fn geometry(&self) -> &'static Geometry {
+        self.geometry
+    }
+}
+
+/// The cost in a byte: four steps to the octave, never more than the cost itself.
+fn encode_cost(cost: u32) -> u8 {
+    if cost < 4 {
+        return cost as u8;
+    }
+    let octave = cost.ilog2();
+    ((octave - 1) * 4 + (cost >> (octave - 2) & 3)) as u8
+}
+
+fn decode_cost(code: u8) -> u32 {
+    let code = u64::from(code.min(encode_cost(u32::MAX)));
+    if code < 4 { code as u32 } else { (((4 + code % 4) << (code / 4)) >> 1) as u32 }
+}
+
+fn decode_numbers(head: u64, value: u64) -> Option<Numbers> {
+    let (phi, delta) = ((value >> 32) as u32, value as u32);
+    (phi > 0 && delta > 0).then(|| Numbers { phi, delta, cost: decode_cost(head as u8) })
+}
+
+/// Hash of all words before the seal; see [`mix`].
+#[inline]
+fn seal_of(words: &[u64; SLOT_WORDS]) -> u64 {
+    // Two interleaved chains halve the latency.
+    let (mut even, mut odd) = (0x1319_8a2e_0370_7344, 0xa409_3822_299f_31d0);
+    for pair in words[..SEAL - 1].chunks_exact(2) {
+        even = mix(even, pair[0]);
+        odd = mix(odd, pair[1]);
+    }
+    mix(mix(even, odd.rotate_left(31)), words[SEAL - 1])
+}
+
+#[cfg(feature = "mutation")]
+pub(crate) mod mutation {
+    thread_local! {
+        pub(crate) static SKIP_SEAL: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    }
+}
+
+#[cfg(feature = "mutation")]
+fn seal_skipped() -> bool {
+    mutation::SKIP_SEAL.get()
+}
+
+#[cfg(not(feature = "mutation"))]
+#[inline(always)]
+fn seal_skipped() -> bool {
+    false
+}
+
+fn margin_of(meta: u64) -> i8 {
+    (meta >> 16) as i8
+}
+
+fn cost_log2_of(meta: u64) -> u8 {
+    (meta >> 32) as u8
+}
+
+/// Slot words 0 to 10; 11 and 12 are the handle, 13 and 14 spare, 15 the seal.
+fn encode_slot(key: PositionKey, lemma: &Lemma) -> [u64; SLOT_WORDS] {
+    let best = match lemma.best {
+        None => 0,
+        Some(Move::Pass) => 1,
+        Some(Move::Stone(point)) => u64::from(point) + 2,
+    };
+    let meta = u64::from(lemma.winner == Color::White)
+        | best << 8
+        | u64::from(lemma.margin as u8) << 16
+        | (lemma.excluded.len() as u64) << 24
+        | u64::from(lemma.cost.max(1).ilog2()) << 32
+        | u64::from(lemma.created.cube.least_stones) << 40;
+    let bloom = bloom_of(&lemma.created.prints, lemma.created.bloom);
+    let Cube { black, white, empty, .. } = lemma.created.cube;
+    let mut words = [0; SLOT_WORDS];
+    words[..7].copy_from_slice(&[key as u64, (key >> 64) as u64, meta, lemma.territory, black, white, empty]);
+    words[7..11].copy_from_slice(&bloom);
+    words
+}
+
+fn decode_slot(words: &[u64; SLOT_WORDS]) -> LemmaHead {
+    let meta = words[2];
+    LemmaHead {
+        winner: if meta & 1 == 1 { Color::White } else { Color::Black },
+        margin: margin_of(meta),
+        best: match (meta >> 8) as u8 {
+            0 => None,
+            1 => Some(Move::Pass),
+            point => Some(Move::Stone(point - 2)),
+        },
+        territory: words[3],
+        cube: Cube { black: words[4], white: words[5], empty: words[6], least_stones: (meta >> 40) as u8 },
+        bloom: [words[7], words[8], words[9], words[10]],
+        excluded: (meta >> 24) as u8,
+        cost_log2: cost_log2_of(meta),
+        sets: SetsHandle([words[11], words[12]]),
+    }
+}
+
+/// The variable part of a lemma as arena words: counts of prints and excluded boards, the filter's rest, prints two a word, boards.
+struct Record(Vec<u64>);
+
+impl Record {
+    /// No words if there is nothing to say beyond the slot; `None` if `X` has too many boards to be stored.
+    fn of(lemma: &Lemma, longest: usize) -> Option<Record> {
+        let excluded = lemma.excluded.len();
+        if excluded > u8::MAX.into() {
+            return None;
+        }
+        let set = &lemma.created;
+        let fold = 5 + set.prints.len().div_ceil(2) + 2 * excluded > longest;
+        if excluded == 0 && (fold || set.prints.is_empty()) {
+            return Some(Record(Vec::new()));
+        }
+        let (prints, rest) = if fold { (&[][..], bloom_of(&set.prints, set.bloom)) } else { (&set.prints[..], set.bloom) };
+        let mut words = Vec::with_capacity(5 + prints.len().div_ceil(2) + 2 * excluded);
+        words.push((prints.len() as u64) << 32 | excluded as u64);
+        words.extend(rest);
+        words.extend(prints.chunks(2).map(|pair| u64::from(pair[0]) << 32 | u64::from(pair.get(1).copied().unwrap_or(0))));
+        words.extend(lemma.excluded.iter().flat_map(|board| [board.black, board.white]));
+        Some(Record(words))
+    }
+
+    /// The handle's place when there are no words: the set is empty, or only the slot's filter tells of it.
+    fn handle_without_words(&self, lemma: &Lemma) -> SetsHandle {
+        if lemma.created == BoardSet::default() { EMPTY } else { FOLDED }
+    }
+
+    /// Hash over the position's key and the words, in four interleaved chains.
+    fn hash(&self, key: PositionKey) -> u64 {
+        let mut chains = [key as u64, (key >> 64) as u64, self.0.len() as u64, 0x082e_fa98_ec4e_6c89];
+        for group in self.0.chunks(4) {
+            for (chain, &word) in chains.iter_mut().zip(group) {
+                *chain = mix(*chain, word);
+            }
+        }
+        chains.iter().fold(0x4528_21e6_38d0_1377, |state, &chain| mix(state, chain))
+    }
+
+    /// Unpacks into `sets`; `false` if the counts do not fit the length.
+    fn read(&self, sets: &mut LemmaSets) -> bool {
+        let words = &self.0;
+        let (prints, excluded) = ((words[0] >> 32) as usize, (words[0] & 0xffff_ffff) as usize);
+        let boards = 5 + prints.div_ceil(2);
+        if words.len() != boards + 2 * excluded {
+            return false;
+        }
+        sets.bloom.copy_from_slice(&words[1..5]);
+        sets.prints.extend(words[5..boards].iter().flat_map(|&pair| [(pair >> 32) as u32, pair as u32]));
+        sets.prints.truncate(prints);
+        sets.excluded.extend(words[boards..].chunks_exact(2).map(|pair| Board { black: pair[0], white: pair[1] }));
+        true
+    }
+}
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;
