@@ -25,3 +25,14 @@ fn solver_and_oracle_agree() {
         assert!(report.comparisons > 0);
     }
 }
+
+#[test]
+fn the_same_seed_makes_the_same_cases() {
+    let run = || {
+        let options = SelftestOptions { boards: Vec::new(), seed: 4711, time: Duration::from_secs(600), cases: Some(24) };
+        on_large_stack(move || selftest(&options, &mut |_| {}))
+    };
+    let report = run();
+    assert!(report.mismatches.is_empty(), "{}", report.mismatches[0]);
+    assert_eq!(report, run());
+}
