@@ -9,7 +9,7 @@ mod draw;
 mod forgetful;
 mod lemmas;
 
-use crate::{Komi, Limits, MemoryTable, Options, Oracle, Table, solve_with};
+use crate::{Bounds, Komi, Limits, MemoryTable, Options, Oracle, Table, lookup, solve_with};
 use draw::Rng;
 use forgetful::ForgetfulTable;
 use std::collections::BTreeMap;
@@ -57,7 +57,7 @@ const SOLVER_BUDGET: u64 = 2_000_000;
 const MOST_PREFIXES: usize = 8;
 
 /// What the report counts, in its order.
-const COVERAGE: [&str; 17] = [
+const COVERAGE: [&str; 18] = [
     "positions after captures",
     "positions with a superko ban",
     "positions from a diagram",
@@ -69,6 +69,7 @@ const COVERAGE: [&str; 17] = [
     "solves with banned replies",
     "solves with path-only proofs",
     "solves that hit the limit",
+    "look-ups that know the value",
     "lemmas checked",
     "lemmas checked, X not empty",
     "lemmas checked, T not empty",
@@ -156,6 +157,10 @@ impl Case<'_> {
                 if self.failed() {
                     return;
                 }
+            }
+            self.look_up(&shared, game, *value);
+            if self.failed() {
+                return;
             }
             if game.is_over() {
                 continue; // no set-up starts after two passes
@@ -289,6 +294,26 @@ impl Case<'_> {
                 winner.name(),
                 outcome.best_move.map(|mv| mv.vertex(self.geometry)),
             );
+            self.mismatch(game, &what);
+        }
+    }
+
+    /// What a look-up says of the position and of each move may leave the value open, but not contradict it.
+    fn look_up(&mut self, table: &dyn Table, game: &Game, value: i32) {
+        let found = lookup(&[table], game);
+        self.report.comparisons += 1;
+        let Bounds { lower, upper } = found.bounds;
+        if lower == upper {
+            self.count("look-ups that know the value");
+        }
+        // No move of Black's is better than the value, none of White's worse for Black.
+        let too_good = found.moves.iter().find(|(_, after)| match (after, game.position().to_move) {
+            (Ok(after), Color::Black) => after.lower > value,
+            (Ok(after), Color::White) => after.upper < value,
+            (Err(_), _) => false,
+        });
+        if !(lower..=upper).contains(&value) || too_good.is_some() {
+            let what = format!("the look-up says {lower} to {upper}, a move {too_good:?}; the oracle says Black's margin is {value}");
             self.mismatch(game, &what);
         }
     }

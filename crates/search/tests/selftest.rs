@@ -12,7 +12,7 @@ fn on_large_stack(run: impl FnOnce() -> SelftestReport + Send + 'static) -> Self
 #[test]
 fn solver_and_oracle_agree() {
     for board in std::env::var("SUPERKO_SELFTEST_BOARDS").as_deref().unwrap_or("1x5 1x6 2x2 2x3 2x4 3x3 1x7 2x5 3x4").split(' ') {
-        let seconds = std::env::var("SUPERKO_SELFTEST_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(5);
+        let seconds = std::env::var("SUPERKO_SELFTEST_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(2);
         let report = on_large_stack({
             let boards = vec![parse_board_size(board).unwrap()];
             move || selftest(&SelftestOptions { boards, seed: 1, time: Duration::from_secs(seconds), cases: None }, &mut |_| {})
@@ -24,4 +24,15 @@ fn solver_and_oracle_agree() {
         assert!(report.mismatches.is_empty(), "{}", report.mismatches[0]);
         assert!(report.comparisons > 0);
     }
+}
+
+#[test]
+fn the_same_seed_makes_the_same_cases() {
+    let run = || {
+        let options = SelftestOptions { boards: Vec::new(), seed: 4711, time: Duration::from_secs(600), cases: Some(24) };
+        on_large_stack(move || selftest(&options, &mut |_| {}))
+    };
+    let report = run();
+    assert!(report.mismatches.is_empty(), "{}", report.mismatches[0]);
+    assert_eq!(report, run());
 }
