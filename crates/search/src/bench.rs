@@ -1,7 +1,26 @@
 //! The fixed bench suite: deterministic counts, one thread, a signature.
 
-use crate::Table;
-use superko_rules::Geometry;
+use crate::board_set::mix;
+use crate::{Control, Komi, Limits, Table, solve};
+use std::time::Instant;
+use superko_rules::{Game, Geometry, parse_board_size, parse_moves};
+
+/// Board, moves from the empty board, and the margin asked of Black: the komi is half a point below it. Lines and rectangles, wins of
+/// both sides, a full-board win, positions in the middle of a game with captures behind them; seconds in all.
+const SUITE: [(&str, &str, i32); 12] = [
+    ("1x9", "", 0),
+    ("1x9", "", 1),
+    ("1x10", "", 1),
+    ("1x11", "", 3),
+    ("2x3", "", 0),
+    ("2x4", "B2 C1", 8),
+    ("2x6", "", 12),
+    ("3x3", "B3", 3),
+    ("3x4", "", 4),
+    ("3x4", "", 5),
+    ("3x5", "C2 B2 C3", 15),
+    ("4x4", "B2 C3 C2 B3", 3),
+];
 
 /// One position of the suite.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,8 +48,49 @@ pub struct BenchReport {
     pub signature: String,
 }
 
-/// Runs the suite, each position on a fresh table from `new_table`.
+/// Runs the suite, each position on a fresh table from `new_table`. Recurses like `solve`: give the thread a large stack.
 pub fn bench(new_table: &dyn Fn(&'static Geometry) -> Box<dyn Table>) -> BenchReport {
-    let _ = new_table;
-    todo!()
+    let rows: Vec<BenchRow> = SUITE.iter().map(|&(board, moves, margin)| run(new_table, board, moves, margin)).collect();
+    let hash = |state: u64, text: &str| text.bytes().fold(state, |state, byte| mix(state ^ u64::from(byte)).wrapping_add(1));
+    let signature = rows.iter().fold(0, |state, row| {
+        let state = hash(hash(state, &row.name), row.winner);
+        [row.expansions, row.distinct_nodes, row.lemmas].iter().fold(state, |state, &count| mix(state ^ count).wrapping_add(1))
+    });
+    BenchReport { rows, signature: format!("{signature:016x}") }
+}
+
+fn run(new_table: &dyn Fn(&'static Geometry) -> Box<dyn Table>, board: &str, moves: &str, margin: i32) -> BenchRow {
+    let geometry = parse_board_size(board).expect("the suite's boards exist");
+    let mut game = Game::new(geometry);
+    for mv in parse_moves(geometry, moves).expect("the suite's moves are vertices") {
+        game.play(mv).expect("the suite's moves are legal");
+    }
+    let komi = Komi::below(margin);
+    let table = new_table(geometry);
+    let started = Instant::now();
+    let outcome = solve(&*table, &game, komi, Limits::default(), &Control::default());
+    let (winner, _) = outcome.verdict.expect("there is no limit");
+    let name = if moves.is_empty() { format!("{board} komi {komi}") } else { format!("{board} after {moves} komi {komi}") };
+    BenchRow {
+        name,
+        winner: winner.name(),
+        expansions: outcome.stats.expansions,
+        distinct_nodes: outcome.stats.distinct_nodes,
+        lemmas: outcome.stats.lemmas_stored,
+        elapsed_seconds: started.elapsed().as_secs_f64(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemoryTable;
+
+    #[test]
+    fn the_suite_repeats_exactly() {
+        let run = || bench(&|geometry| Box::new(MemoryTable::new(geometry)));
+        let (first, second) = (run(), run());
+        assert_eq!(first.signature, second.signature);
+        assert!(first.rows.iter().all(|row| row.expansions > 0));
+    }
 }
