@@ -1,0 +1,42 @@
+# The one entry point. `make demo` and `make test` work on a Debian machine with rustup and git.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.PHONY: setup demo test lint bench selftest-long crash-long solve-long
+
+# Objects of RocksDB's C++ are kept between builds where ccache is present; nothing depends on it.
+ifneq ($(shell command -v ccache),)
+export CC := ccache gcc
+export CXX := ccache g++
+endif
+
+setup:
+	scripts/setup.sh
+
+demo: setup
+	scripts/demo.sh
+
+# RocksDB is compiled in one profile only: whatever links it, clippy included, is built in `release`.
+lint: setup
+	cargo fmt --all --check
+	cargo clippy -p superko-rules -p superko-search --all-targets --features superko-search/mutation -- -D warnings
+	cargo clippy --release -p superko-storage -p superko --all-targets -- -D warnings
+
+test: lint
+	cargo test -p superko-rules -p superko-search --features superko-search/mutation
+	cargo test --release -p superko-storage -p superko
+	scripts/check-config.sh
+
+bench:
+	cargo run --release -- bench
+
+selftest-long:
+	cargo build --release
+	for board in 1x6 2x3 2x4 3x3; do target/release/superko selftest --board $$board --seconds 600 --seed 1; done
+	target/release/superko selftest --seconds 600 --seed 1
+
+crash-long:
+	SUPERKO_KILLS=200 cargo test --release -p superko --test durability -- --nocapture
+
+solve-long:
+	cargo build --release
+	for board in 2x8 3x6; do target/release/superko value --board $$board --json; done
