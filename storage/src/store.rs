@@ -556,3 +556,7 @@ impl Table for StoreTable<'_> {
         self.geometry
     }
 }
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

@@ -706,4 +706,4 @@ fn allocate(file: &File, bytes: usize) -> io::Result<()> {
 
 #[cfg(test)]
 #[path = "table_tests.rs"]
-mod tests;
+pub(crate) mod tests;
