@@ -219,9 +219,9 @@ fn acknowledged_writes_outlive_a_killed_process() {
     let store = Store::open(directory.path()).expect("opens after the kill");
     assert_eq!(store.jobs().expect("readable"), (1..=20).map(job).collect::<Vec<_>>());
     drop(store);
-    let logs =
+    let mut logs =
         contents(copy.path()).into_iter().filter(|(path, bytes)| path.extension().is_some_and(|end| end == "log") && bytes.len() > 4000);
-    let (log, bytes) = logs.last().expect("the log with the jobs");
+    let (log, bytes) = logs.next_back().expect("the log with the jobs");
     // A write that was cut short is the end of the log; it was never acknowledged.
     std::fs::write(&log, &bytes[..bytes.len() - 3]).expect("written");
     let store = Store::open(copy.path()).expect("opens with a torn tail");

@@ -68,7 +68,7 @@ fn nothing_comes_back_but_what_was_stored() {
     for round in 0..4000u64 {
         let random = mix(5, round);
         // Keys beyond 64 bits share their low words.
-        let key = PositionKey::from(random % 300) << (random >> 32 & 1) * 64;
+        let key = PositionKey::from(random % 300) << ((random >> 32 & 1) * 64);
         let lemma = lemma_of(key, round, random as usize >> 8 & 63, if random >> 20 & 3 == 0 { random as usize >> 24 & 7 } else { 0 });
         table.store_lemma(key, &lemma);
         keys.push((key, lemma));
@@ -255,7 +255,11 @@ fn a_closed_table_is_reused_and_what_no_checkpoint_saw_is_due() {
     let open = || MappedTable::open(&path, board((3, 3)), MIB).expect("a table");
     let due = |table: &MappedTable| {
         let mut due = 0;
-        table.visit_dirty(|_, _| Ok::<(), ()>(due += 1)).expect("nothing fails");
+        let count = |_, _| {
+            due += 1;
+            Ok::<(), ()>(())
+        };
+        table.visit_dirty(count).expect("nothing fails");
         due
     };
     let (table, origin) = open();
