@@ -1,24 +1,35 @@
-//! Values of the store: a version byte, the payload, and a CRC-32 of both.
+//! Values of the store: a version byte, the payload, and a CRC-32 of family, key and both, so that no value is believed elsewhere
+//! than where it was written.
 
 use superko_rules::{Board, Color, Move};
 use superko_search::{BoardSet, Cube, Lemma};
 
 const VERSION: u8 = 1;
 
-/// Wraps a payload.
-pub(crate) fn seal(payload: &[u8]) -> Vec<u8> {
+/// The checksum of a value without its last four bytes. The family's name ends in a zero byte and the key follows its length.
+fn checksum(family: &str, key: &[u8], body: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    for part in [family.as_bytes(), &[0], &(key.len() as u32).to_be_bytes(), key, body] {
+        hasher.update(part);
+    }
+    hasher.finalize()
+}
+
+/// Wraps a payload that is to be kept in `family` under `key`.
+pub(crate) fn seal(family: &str, key: &[u8], payload: &[u8]) -> Vec<u8> {
     let mut value = Vec::with_capacity(payload.len() + 5);
     value.push(VERSION);
     value.extend_from_slice(payload);
-    value.extend_from_slice(&crc32fast::hash(&value).to_be_bytes());
+    let crc = checksum(family, key, &value);
+    value.extend_from_slice(&crc.to_be_bytes());
     value
 }
 
-/// The payload, or what is wrong with the value.
-pub(crate) fn open(value: &[u8]) -> Result<&[u8], String> {
+/// The payload of a value found in `family` under `key`, or what is wrong with it.
+pub(crate) fn open<'a>(family: &str, key: &[u8], value: &'a [u8]) -> Result<&'a [u8], String> {
     let (body, crc) = value.split_last_chunk::<4>().ok_or("it is shorter than its checksum")?;
-    if crc32fast::hash(body) != u32::from_be_bytes(*crc) {
-        return Err("its checksum does not agree".to_owned());
+    if checksum(family, key, body) != u32::from_be_bytes(*crc) {
+        return Err("its checksum does not agree with its key and value".to_owned());
     }
     match body.split_first() {
         Some((&VERSION, payload)) => Ok(payload),

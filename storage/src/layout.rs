@@ -13,7 +13,9 @@ const BYTE_ORDER: u64 = 0x0102_0304_0506_0708;
 /// One page.
 pub(crate) const HEADER_WORDS: usize = 512;
 const CLEAN: usize = 9;
-const CHECKSUM: usize = 10;
+/// 1 if the store holds every lemma of a cleanly closed table.
+const SAVED: usize = 10;
+const CHECKSUM: usize = 11;
 /// The arena's head has a cache line of its own: every writer of sets adds to it.
 const ARENA_HEAD: usize = 64;
 
@@ -76,7 +78,7 @@ impl Layout {
         Ok(Layout { bytes, buckets, tags, number_buckets, numbers, slots, arena, arena_words: bytes / 8 - arena })
     }
 
-    fn header(&self, geometry: &Geometry, clean: bool) -> [u64; CHECKSUM + 1] {
+    fn header(&self, geometry: &Geometry, clean: bool, saved: bool) -> [u64; CHECKSUM + 1] {
         let mut header = [
             MAGIC,
             VERSION,
@@ -88,6 +90,7 @@ impl Layout {
             self.number_buckets as u64,
             self.arena_words as u64,
             u64::from(clean),
+            u64::from(saved),
             0,
         ];
         header[CHECKSUM] = header[..CHECKSUM].iter().fold(0, |state, &word| mix(state, word));
@@ -95,8 +98,8 @@ impl Layout {
     }
 
     /// Writes the header; the caller flushes.
-    pub fn write_header(&self, words: &Words, geometry: &Geometry, clean: bool) {
-        for (word, value) in words.all().iter().zip(self.header(geometry, clean)) {
+    pub fn write_header(&self, words: &Words, geometry: &Geometry, clean: bool, saved: bool) {
+        for (word, value) in words.all().iter().zip(self.header(geometry, clean, saved)) {
             word.store(value, Ordering::Release);
         }
     }
@@ -104,17 +107,22 @@ impl Layout {
     /// Why the mapped file may not be believed, if so.
     pub fn distrust(&self, words: &Words, geometry: &Geometry) -> Option<String> {
         let found: Vec<u64> = words.all()[..=CHECKSUM].iter().map(|word| word.load(Ordering::Acquire)).collect();
-        let expected = self.header(geometry, true);
+        let expected = self.header(geometry, true, found[SAVED] == 1);
         let names =
             ["magic", "format version", "byte order", "rules id", "board", "size", "bucket count", "number bucket count", "arena size"];
         if let Some(at) = (0..CLEAN).find(|&at| found[at] != expected[at]) {
             return Some(format!("its {} is {:#x}, expected {:#x}", names[at], found[at], expected[at]));
         }
         match found[CLEAN] {
-            1 if found[CHECKSUM] == expected[CHECKSUM] => None,
+            1 if found[CLEAN..] == expected[CLEAN..] => None,
             0 => Some("it was not closed cleanly".to_owned()),
             _ => Some("its header is damaged".to_owned()),
         }
+    }
+
+    /// Whether the header says that the store held every lemma when the table was closed.
+    pub fn saved(&self, words: &Words) -> bool {
+        words.all()[SAVED].load(Ordering::Acquire) == 1
     }
 
     /// The absolute count of arena words ever reserved.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use superko_rules::Geometry;
 use superko_search::{Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetsHandle, Table, bloom_of};
@@ -145,6 +146,8 @@ struct StoredJob {
 #[derive(Debug)]
 pub struct Store {
     db: DB,
+    /// Lemmas that views could not read.
+    read_errors: AtomicU64,
     _lock: File,
 }
 
@@ -160,28 +163,26 @@ impl Store {
         let lock = lock_directory(directory)?;
         let path = directory.join("store");
         let mut options = Options::default();
-        options.create_if_missing(true);
-        options.create_missing_column_families(true);
         options.set_paranoid_checks(true);
         options.set_compression_type(rocksdb::DBCompressionType::Lz4);
         options.set_max_background_jobs(2);
         options.set_keep_log_file_num(4);
         options.set_max_total_wal_size(256 << 20);
-        options.set_wal_recovery_mode(rocksdb::DBRecoveryMode::PointInTime);
-        let fresh = !path.join("CURRENT").exists();
+        // A write that a crash cut short ends the log; damage before its end is an error, not a silent loss of what follows.
+        options.set_wal_recovery_mode(rocksdb::DBRecoveryMode::TolerateCorruptedTailRecords);
+        let fresh = !path.join("CURRENT").exists() || check_origin(directory, &path, &options)?;
+        options.create_if_missing(true);
+        options.create_missing_column_families(true);
         let families = FAMILIES.map(|name| ColumnFamilyDescriptor::new(name, options.clone()));
         let db = DB::open_cf_descriptors(&options, &path, families)?;
-        let store = Store { db, _lock: lock };
-        let rules = crate::RULES_TEXT.to_owned();
-        for (field, expected) in [("format version", FORMAT_VERSION.to_string()), ("rules", rules)] {
-            match store.read("metadata", field.as_bytes(), field)? {
-                Some(found) if found == expected.as_bytes() => {}
-                None if fresh => store.write(|batch| batch.put_cf(store.family("metadata"), field, codec::seal(expected.as_bytes())))?,
-                found => {
-                    let value = found.map_or("missing".to_owned(), |bytes| String::from_utf8_lossy(&bytes).into_owned());
-                    return Err(StoreError::Foreign { directory: directory.to_owned(), field, value, expected });
+        let store = Store { db, read_errors: AtomicU64::new(0), _lock: lock };
+        if fresh {
+            // In one batch: a store has all of its metadata or none.
+            store.write(|batch| {
+                for (field, value) in identity() {
+                    batch.put_cf(store.family("metadata"), field, codec::seal("metadata", field.as_bytes(), value.as_bytes()));
                 }
-            }
+            })?;
         }
         sync_directory(&path).and_then(|()| sync_directory(directory)).map_err(io_error(directory))?;
         Ok(store)
@@ -202,7 +203,7 @@ impl Store {
 
     fn read(&self, family: &'static str, key: &[u8], name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let Some(value) = self.db.get_cf(self.family(family), key)? else { return Ok(None) };
-        match codec::open(&value) {
+        match codec::open(family, key, &value) {
             Ok(payload) => Ok(Some(payload.to_vec())),
             Err(reason) => Err(StoreError::Damaged { family, key: name.to_owned(), reason }),
         }
@@ -211,7 +212,8 @@ impl Store {
     fn put_job(&self, batch: &mut WriteBatch, record: &JobRecord) {
         let stored = StoredJob { open: record.open, body: record.body.clone() };
         let json = serde_json::to_vec(&stored).expect("a JSON value is serialisable");
-        batch.put_cf(self.family("jobs"), record.id.to_be_bytes(), codec::seal(&json));
+        let key = record.id.to_be_bytes();
+        batch.put_cf(self.family("jobs"), key, codec::seal("jobs", &key, &json));
     }
 
     /// Keeps a new job; on return it is on disk.
@@ -233,7 +235,7 @@ impl Store {
                 let mut key = board_prefix(&proof.board);
                 key.extend_from_slice(&proof.job.to_be_bytes());
                 key.extend_from_slice(&(index as u32).to_be_bytes());
-                batch.put_cf(self.family("proofs"), key, codec::seal(&json));
+                batch.put_cf(self.family("proofs"), &key, codec::seal("proofs", &key, &json));
             }
         })
     }
@@ -258,7 +260,7 @@ impl Store {
         for entry in self.db.iterator_cf(self.family("jobs"), IteratorMode::Start) {
             let (key, value) = entry?;
             let name = key.as_ref().try_into().map_or(format!("{key:x?}"), |id| u64::from_be_bytes(id).to_string());
-            let job = codec::open(&value).and_then(|payload| Self::parse_job(&key, payload));
+            let job = codec::open("jobs", &key, &value).and_then(|payload| Self::parse_job(&key, payload));
             jobs.push(job.map_err(|reason| StoreError::Damaged { family: "jobs", key: name, reason })?);
         }
         Ok(jobs)
@@ -272,7 +274,7 @@ impl Store {
             let (key, value) = entry?;
             let Some(rest) = key.strip_prefix(prefix.as_slice()) else { break };
             let damaged = |reason| StoreError::Damaged { family: "proofs", key: format!("{board} {rest:x?}"), reason };
-            let payload = codec::open(&value).map_err(damaged)?;
+            let payload = codec::open("proofs", &key, &value).map_err(damaged)?;
             let job = rest.first_chunk::<8>().map(|job| u64::from_be_bytes(*job)).ok_or_else(|| damaged("its key is short".to_owned()))?;
             let body = serde_json::from_slice(payload).map_err(|error| damaged(error.to_string()))?;
             proofs.push(ProofRecord { board: board.to_owned(), job, body });
@@ -301,7 +303,7 @@ impl Store {
             let mut full_key = position_prefix(geometry, key);
             full_key.extend_from_slice(&crc32fast::hash(&payload[LEMMA_IDENTITY..]).to_be_bytes());
             full_key.extend_from_slice(&payload[..2]);
-            batch.put_cf(family, full_key, codec::seal(&payload));
+            batch.put_cf(family, &full_key, codec::seal("lemmas", &full_key, &payload));
             lemmas += 1;
             if batch.size_in_bytes() >= BATCH_BYTES {
                 bytes += batch.size_in_bytes() as u64;
@@ -309,11 +311,7 @@ impl Store {
             }
             Ok::<(), StoreError>(())
         })?;
-        let mut numbers = table.costly_numbers(COSTLY_EXPANSIONS);
-        if numbers.len() > MOST_NUMBERS {
-            numbers.select_nth_unstable_by_key(MOST_NUMBERS, |(_, numbers)| std::cmp::Reverse(numbers.cost));
-            numbers.truncate(MOST_NUMBERS);
-        }
+        let numbers = table.costly_numbers(COSTLY_EXPANSIONS, MOST_NUMBERS);
         let name = geometry.name();
         let prefix = board_prefix(&name);
         let mut end = prefix.clone();
@@ -324,7 +322,7 @@ impl Store {
             let mut full_key = prefix.clone();
             full_key.extend_from_slice(&key.to_be_bytes());
             let words = [numbers.phi, numbers.delta, numbers.cost].map(u32::to_be_bytes).concat();
-            batch.put_cf(numbers_family, full_key, codec::seal(&words));
+            batch.put_cf(numbers_family, &full_key, codec::seal("numbers", &full_key, &words));
         }
         for job in jobs {
             self.put_job(&mut batch, job);
@@ -332,7 +330,8 @@ impl Store {
         let unix_seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
         let record = CheckpointRecord { sequence, unix_seconds, board: name, lemmas, numbers: numbers.len() as u64 };
         let json = serde_json::to_vec(&record).expect("plain fields are serialisable");
-        batch.put_cf(self.family("checkpoints"), sequence.to_be_bytes(), codec::seal(&json));
+        let key = sequence.to_be_bytes();
+        batch.put_cf(self.family("checkpoints"), key, codec::seal("checkpoints", &key, &json));
         bytes += batch.size_in_bytes() as u64;
         let mut options = WriteOptions::default();
         options.set_sync(true);
@@ -345,7 +344,7 @@ impl Store {
         let Some(entry) = self.db.iterator_cf(self.family("checkpoints"), IteratorMode::End).next() else { return Ok(None) };
         let (key, value) = entry?;
         let damaged = |reason| StoreError::Damaged { family: "checkpoints", key: format!("{key:x?}"), reason };
-        let payload = codec::open(&value).map_err(damaged)?;
+        let payload = codec::open("checkpoints", &key, &value).map_err(damaged)?;
         serde_json::from_slice(payload).map(Some).map_err(|error| damaged(error.to_string()))
     }
 
@@ -357,7 +356,7 @@ impl Store {
         for entry in self.db.iterator_cf(self.family("lemmas"), IteratorMode::From(&prefix, Direction::Forward)) {
             let (key, value) = entry?;
             let Some(rest) = key.strip_prefix(prefix.as_slice()) else { break };
-            let lemma = codec::open(&value).ok().and_then(codec::decode_lemma);
+            let lemma = codec::open("lemmas", &key, &value).ok().and_then(codec::decode_lemma);
             match (rest.first_chunk::<16>(), lemma) {
                 (Some(position), Some(lemma)) => {
                     table.restore_lemma(PositionKey::from_be_bytes(*position), &lemma);
@@ -369,7 +368,7 @@ impl Store {
         for entry in self.db.iterator_cf(self.family("numbers"), IteratorMode::From(&prefix, Direction::Forward)) {
             let (key, value) = entry?;
             let Some(rest) = key.strip_prefix(prefix.as_slice()) else { break };
-            let words = codec::open(&value).ok().and_then(|payload| <[u8; 12]>::try_from(payload).ok());
+            let words = codec::open("numbers", &key, &value).ok().and_then(|payload| <[u8; 12]>::try_from(payload).ok());
             match (<[u8; 8]>::try_from(rest), words) {
                 (Ok(key), Some(words)) => {
                     let word = |at: usize| u32::from_be_bytes([words[at], words[at + 1], words[at + 2], words[at + 3]]);
@@ -381,6 +380,11 @@ impl Store {
         }
         report.seconds = started.elapsed().as_secs_f64();
         Ok(report)
+    }
+
+    /// Lemmas that views could not read since the store was opened, because RocksDB failed or a record is damaged.
+    pub fn read_errors(&self) -> u64 {
+        self.read_errors.load(Relaxed)
     }
 
     /// The stored lemmas of one board as a table that takes nothing in.
@@ -411,6 +415,50 @@ fn position_prefix(geometry: &Geometry, key: PositionKey) -> Vec<u8> {
     let mut prefix = board_prefix(&geometry.name());
     prefix.extend_from_slice(&key.to_be_bytes());
     prefix
+}
+
+/// What the metadata family says of a store that this program may use.
+fn identity() -> [(&'static str, String); 2] {
+    [("format version", FORMAT_VERSION.to_string()), ("rules", crate::RULES_TEXT.to_owned())]
+}
+
+/// Looks at an existing database without changing it: an error if it is not ours, `true` if it never held anything (its creation
+/// was cut short).
+fn check_origin(directory: &Path, path: &Path, options: &Options) -> Result<bool, StoreError> {
+    let foreign = |field, value, expected| StoreError::Foreign { directory: directory.to_owned(), field, value, expected };
+    let found = DB::list_cf(options, path)?;
+    if let Some(other) = found.iter().find(|name| *name != "default" && !FAMILIES.contains(&name.as_str())) {
+        return Err(foreign("column family", other.clone(), FAMILIES.join(", ")));
+    }
+    let db = DB::open_cf_for_read_only(options, path, &found, false)?;
+    let mut complete = true;
+    for (field, expected) in identity() {
+        let Some(family) = db.cf_handle("metadata") else {
+            complete = false;
+            break;
+        };
+        match db.get_cf(family, field)? {
+            Some(value) => {
+                let damaged = |reason| StoreError::Damaged { family: "metadata", key: field.to_owned(), reason };
+                let value = String::from_utf8_lossy(codec::open("metadata", field.as_bytes(), &value).map_err(damaged)?).into_owned();
+                if value != expected {
+                    return Err(foreign(field, value, expected));
+                }
+            }
+            None => complete = false,
+        }
+    }
+    if complete {
+        return Ok(false);
+    }
+    for name in found.iter().filter(|name| *name != "metadata") {
+        let family = db.cf_handle(name).expect("every listed family was opened");
+        if let Some(entry) = db.iterator_cf(family, IteratorMode::Start).next() {
+            entry?;
+            return Err(foreign("metadata", "missing".to_owned(), format!("{:?}", identity())));
+        }
+    }
+    Ok(true)
 }
 
 fn sync_directory(path: &Path) -> io::Result<()> {
@@ -449,15 +497,20 @@ pub struct StoreTable<'a> {
 }
 
 impl StoreTable<'_> {
-    /// The position's lemmas, each with the index that its handle carries. Damaged ones are left out.
+    /// The position's lemmas, each with the hash that its handle carries. What cannot be read is counted and left out.
     fn read(&self, key: PositionKey) -> impl Iterator<Item = (u64, Lemma)> + '_ {
         let prefix = position_prefix(self.geometry, key);
         let family = self.store.family("lemmas");
         let entries = self.store.db.iterator_cf(family, IteratorMode::From(&prefix, Direction::Forward));
         entries
-            .map_while(Result::ok)
-            .take_while(move |(key, _)| key.starts_with(&prefix))
-            .filter_map(|(_, value)| codec::decode_lemma(codec::open(&value).ok()?))
+            .take_while(move |entry| entry.as_ref().map_or(true, |(key, _)| key.starts_with(&prefix)))
+            .filter_map(|entry| {
+                let lemma = entry.ok().and_then(|(key, value)| codec::decode_lemma(codec::open("lemmas", &key, &value).ok()?));
+                if lemma.is_none() {
+                    self.store.read_errors.fetch_add(1, Relaxed);
+                }
+                lemma
+            })
             .map(|lemma| (u64::from(crc32fast::hash(&codec::encode_lemma(&lemma))), lemma))
     }
 }
@@ -503,3 +556,7 @@ impl Table for StoreTable<'_> {
         self.geometry
     }
 }
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

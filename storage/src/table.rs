@@ -19,10 +19,14 @@ use superko_search::{BoardSet, Cube, Lemma, LemmaHead, LemmaSets, Numbers, Posit
 const ALTERNATIVES: usize = 6;
 /// Sets whose record would be longer are folded: their boards are known by the Bloom filter only.
 const LONGEST_RECORD: usize = 1 << 15;
+/// A handle's place is the arena offset, in words ever written, above so many bits of length.
+const LENGTH_BITS: u32 = 16;
 /// In a handle: no sets at all, or the prints were folded into the slot's filter.
 const EMPTY: SetsHandle = SetsHandle([0, 0]);
 const FOLDED: SetsHandle = SetsHandle([u64::MAX, 0]);
 const SEAL: usize = SLOT_WORDS - 1;
+/// Words of a record before its prints: the counts and the filter's rest.
+const RECORD_HEAD: usize = 5;
 
 /// Why a table cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -78,7 +82,7 @@ pub struct TableOccupancy {
     pub sets_used_bytes: u64,
     /// Slots refused by their seal since the table was opened.
     pub torn: u64,
-    /// Lemmas displaced since the table was opened.
+    /// Lemmas displaced by unrelated ones since the table was opened.
     pub evicted: u64,
 }
 
@@ -114,14 +118,19 @@ impl MappedTable {
             Err(error) if error.kind() == io::ErrorKind::NotFound => TableOrigin::Created,
             Err(error) => return Err(io_error(error)),
             Ok(file) => {
+                // A file that was copied may have holes: see `allocate`.
                 let found = file.metadata().map_err(io_error)?.len();
                 if found == layout.bytes as u64 {
+                    allocate(&file, layout.bytes).map_err(io_error)?;
                     let words = Words::file(&file).map_err(io_error)?;
                     match layout.distrust(&words, geometry) {
                         None => {
                             let table = MappedTable::new(geometry, layout, words, Some((file, path.to_owned())));
+                            if !layout.saved(&table.words) {
+                                table.mark_all_dirty();
+                            }
                             // From here on the file is not whole until it is closed again.
-                            table.write_clean(false).map_err(io_error)?;
+                            table.write_header(false, false).map_err(io_error)?;
                             table.recount();
                             return Ok((table, TableOrigin::Reused));
                         }
@@ -136,14 +145,13 @@ impl MappedTable {
             std::fs::remove_file(path).map_err(io_error)?;
         }
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path).map_err(io_error)?;
-        // Allocated, not sparse: a write to a hole of a mapped file kills the process with SIGBUS when the disk is full.
-        if let Err(error) = rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, layout.bytes as u64) {
+        if let Err(error) = allocate(&file, layout.bytes) {
             let _ = std::fs::remove_file(path);
-            return Err(io_error(error.into()));
+            return Err(io_error(error));
         }
         let words = Words::file(&file).map_err(io_error)?;
         let table = MappedTable::new(geometry, layout, words, Some((file, path.to_owned())));
-        table.write_clean(false).map_err(io_error)?;
+        table.write_header(false, false).map_err(io_error)?;
         Ok((table, origin))
     }
 
@@ -153,8 +161,8 @@ impl MappedTable {
         MappedTable { geometry, layout, words, file, dirty, lemmas: count(), numbers: count(), torn: count(), evicted: count() }
     }
 
-    fn write_clean(&self, clean: bool) -> io::Result<()> {
-        self.layout.write_header(&self.words, self.geometry, clean);
+    fn write_header(&self, clean: bool, saved: bool) -> io::Result<()> {
+        self.layout.write_header(&self.words, self.geometry, clean, saved);
         self.words.flush_start(HEADER_WORDS * 8)
     }
 
@@ -167,12 +175,14 @@ impl MappedTable {
         self.numbers.store(numbers as u64, Relaxed);
     }
 
-    /// Writes everything to disk, then marks the file as whole. Anonymous tables just go.
+    /// Writes everything to disk, then marks the file as whole, and whether every lemma was checkpointed: if not, all are due
+    /// again when the file is opened. Anonymous tables just go.
     pub fn close_clean(self) -> Result<(), TableError> {
         let Some((file, path)) = &self.file else { return Ok(()) };
         let close = || -> io::Result<()> {
             self.words.flush()?;
-            self.write_clean(true)?;
+            let saved = self.dirty.iter().all(|word| word.load(Relaxed) == 0);
+            self.write_header(true, saved)?;
             file.sync_all()
         };
         close().map_err(|source| TableError::Io { path: path.clone(), source })
@@ -251,20 +261,26 @@ impl MappedTable {
             let alike = other[12] == hash && other[3..11] == words[3..11] && (other[2] ^ words[2]) & 0xff == 0;
             if alike {
                 if margin_of(other[2]) >= margin_of(words[2]) {
-                    return;
+                    if self.sets(key, &decode_slot(&other), &mut LemmaSets::default()) {
+                        return;
+                    }
+                    // Its sets were overwritten; they are the new lemma's, so the better margin comes to life again.
+                    words[2] = other[2];
                 }
                 place = Some(slot);
             }
         }
+        let displaces = place.is_none();
         let place = place.unwrap_or_else(|| self.victim(key, tag, first, same));
         let handle = if record.0.is_empty() {
             record.handle_without_words(lemma)
         } else {
             let offset = self.layout.arena_head(&self.words).fetch_add(record.0.len() as u64, Relaxed);
-            for (index, &word) in record.0.iter().enumerate() {
-                self.arena_word(offset + index as u64).store(word, Relaxed);
+            let targets = self.ring(offset, record.0.len()).into_iter().flatten();
+            for (target, &word) in targets.zip(&record.0) {
+                target.store(word, Relaxed);
             }
-            SetsHandle([offset << 24 | record.0.len() as u64, hash])
+            SetsHandle([offset << LENGTH_BITS | record.0.len() as u64, hash])
         };
         words[11] = handle.0[0];
         words[12] = hash;
@@ -276,7 +292,7 @@ impl MappedTable {
         slot[SEAL].store(words[SEAL], Release);
         match self.tag(place).swap(tag, Release) {
             0 => self.lemmas.fetch_add(1, Relaxed),
-            _ => self.evicted.fetch_add(1, Relaxed),
+            _ => self.evicted.fetch_add(displaces.into(), Relaxed),
         };
         if dirty {
             self.dirty[place / 64].fetch_or(1 << (place % 64), Release);
@@ -299,9 +315,48 @@ impl MappedTable {
         slots.min_by_key(|&slot| cost(slot)).expect("a bucket has slots")
     }
 
+    /// `length` words of the arena from `offset` on: the part up to the ring's end and the part from its start.
     #[inline]
-    fn arena_word(&self, offset: u64) -> &AtomicU64 {
-        &self.words.all()[self.layout.arena + (offset % self.layout.arena_words as u64) as usize]
+    fn ring(&self, offset: u64, length: usize) -> [&[AtomicU64]; 2] {
+        let arena = &self.words.all()[self.layout.arena..][..self.layout.arena_words];
+        let (before, after) = arena.split_at((offset % arena.len() as u64) as usize);
+        let first = length.min(after.len());
+        [&after[..first], &before[..length - first]]
+    }
+
+    /// Reads the record of `length` words at `offset` into `sets` and returns its hash; `None` if its counts do not fit its length.
+    ///
+    /// Each word is loaded once and the very same value is hashed and unpacked: a writer may come by at any time.
+    fn read_record(&self, key: PositionKey, offset: u64, length: usize, sets: &mut LemmaSets) -> Option<u64> {
+        let mut hash = RecordHash::new(key, length);
+        let [head, wrapped] = self.ring(offset, RECORD_HEAD);
+        let mut fixed = head.iter().chain(wrapped).map(|word| hash.add(word.load(Relaxed)));
+        let counts = fixed.next()?;
+        for (target, word) in sets.bloom.iter_mut().zip(fixed) {
+            *target = word;
+        }
+        let (prints, excluded) = ((counts >> 32) as usize, (counts & 0xffff_ffff) as usize);
+        let boards = RECORD_HEAD + prints.div_ceil(2);
+        if length != boards + 2 * excluded {
+            return None;
+        }
+        sets.prints.reserve(prints + 1);
+        for part in self.ring(offset + RECORD_HEAD as u64, boards - RECORD_HEAD) {
+            for word in part {
+                let pair = hash.add(word.load(Relaxed));
+                sets.prints.extend([(pair >> 32) as u32, pair as u32]);
+            }
+        }
+        sets.prints.truncate(prints);
+        let mut black = None;
+        for word in self.ring(offset + boards as u64, 2 * excluded).into_iter().flatten() {
+            let word = hash.add(word.load(Relaxed));
+            match black.take() {
+                None => black = Some(word),
+                Some(black) => sets.excluded.push(Board { black, white: word }),
+            }
+        }
+        Some(hash.finish())
     }
 
     /// Calls `visit` for every lemma written since the last call, with its key. If `visit` fails, all of them stay due.
@@ -366,18 +421,39 @@ impl MappedTable {
         self.put(key, lemma, false);
     }
 
-    /// Numbers that cost at least `least_cost` expansions, with keys whose low byte is cleared.
-    pub(crate) fn costly_numbers(&self, least_cost: u32) -> Vec<(u64, Numbers)> {
-        let region = &self.words.all()[self.layout.numbers..self.layout.arena];
-        region
-            .chunks_exact(2)
-            .filter_map(|entry| {
+    /// The costliest numbers, at most `most`, that cost at least `least_cost` expansions, with keys whose low byte is cleared.
+    pub(crate) fn costly_numbers(&self, least_cost: u32, most: usize) -> Vec<(u64, Numbers)> {
+        let entries = || {
+            let region = &self.words.all()[self.layout.numbers..self.layout.arena];
+            region.chunks_exact(2).filter_map(|entry| {
                 let (guard, value) = (entry[0].load(Relaxed), entry[1].load(Relaxed));
                 let head = guard ^ mix(0, value);
                 let numbers = decode_numbers(head, value)?;
-                (guard != 0 && numbers.cost >= least_cost).then_some((head & !0xff, numbers))
+                (guard != 0 && numbers.cost >= least_cost).then_some((head, numbers))
             })
-            .collect()
+        };
+        // Counted by cost first, so that memory is bounded however large the table is.
+        let mut counts = [0usize; 256];
+        entries().for_each(|(head, _)| counts[head as usize & 0xff] += 1);
+        // Of the cost that does not fit as a whole, as many as there is room for beside all costlier ones.
+        let (mut least, mut partly, mut room) = (0, usize::MAX, most);
+        for (code, &count) in counts.iter().enumerate().rev() {
+            if count > room {
+                (least, partly) = (code, room);
+                break;
+            }
+            room -= count;
+        }
+        let wanted = entries().filter(|(head, _)| match (*head as usize & 0xff).cmp(&least) {
+            std::cmp::Ordering::Less => false,
+            std::cmp::Ordering::Greater => true,
+            std::cmp::Ordering::Equal => {
+                let fits = partly > 0;
+                partly = partly.saturating_sub(1);
+                fits
+            }
+        });
+        wanted.take(most).map(|(head, numbers)| (head & !0xff, numbers)).collect()
     }
 
     #[inline]
@@ -405,13 +481,16 @@ impl Table for MappedTable {
             return true;
         }
         let [place, hash] = head.sets.0;
-        let (offset, length) = (place >> 24, (place & 0xff_ffff) as usize);
-        let overwritten = || self.layout.arena_head(&self.words).load(Acquire) > offset + self.layout.arena_words as u64;
-        if overwritten() || length < 5 {
+        let (offset, length) = (place >> LENGTH_BITS, (place & ((1 << LENGTH_BITS) - 1)) as usize);
+        let overwritten = self.layout.arena_head(&self.words).load(Acquire) > offset + self.layout.arena_words as u64;
+        if overwritten || length < RECORD_HEAD || length > self.layout.arena_words {
             return false;
         }
-        let record = Record((0..length as u64).map(|index| self.arena_word(offset + index).load(Relaxed)).collect());
-        record.hash(key) == hash && record.read(sets)
+        let whole = self.read_record(key, offset, length, sets) == Some(hash);
+        if !whole {
+            *sets = LemmaSets::default();
+        }
+        whole
     }
 
     fn store_lemma(&self, key: PositionKey, lemma: &Lemma) {
@@ -566,12 +645,12 @@ impl Record {
             return None;
         }
         let set = &lemma.created;
-        let fold = 5 + set.prints.len().div_ceil(2) + 2 * excluded > longest;
+        let fold = RECORD_HEAD + set.prints.len().div_ceil(2) + 2 * excluded > longest;
         if excluded == 0 && (fold || set.prints.is_empty()) {
             return Some(Record(Vec::new()));
         }
         let (prints, rest) = if fold { (&[][..], bloom_of(&set.prints, set.bloom)) } else { (&set.prints[..], set.bloom) };
-        let mut words = Vec::with_capacity(5 + prints.len().div_ceil(2) + 2 * excluded);
+        let mut words = Vec::with_capacity(RECORD_HEAD + prints.len().div_ceil(2) + 2 * excluded);
         words.push((prints.len() as u64) << 32 | excluded as u64);
         words.extend(rest);
         words.extend(prints.chunks(2).map(|pair| u64::from(pair[0]) << 32 | u64::from(pair.get(1).copied().unwrap_or(0))));
@@ -584,33 +663,47 @@ impl Record {
         if lemma.created == BoardSet::default() { EMPTY } else { FOLDED }
     }
 
-    /// Hash over the position's key and the words, in four interleaved chains.
     fn hash(&self, key: PositionKey) -> u64 {
-        let mut chains = [key as u64, (key >> 64) as u64, self.0.len() as u64, 0x082e_fa98_ec4e_6c89];
-        for group in self.0.chunks(4) {
-            for (chain, &word) in chains.iter_mut().zip(group) {
-                *chain = mix(*chain, word);
-            }
-        }
-        chains.iter().fold(0x4528_21e6_38d0_1377, |state, &chain| mix(state, chain))
+        let mut hash = RecordHash::new(key, self.0.len());
+        self.0.iter().for_each(|&word| _ = hash.add(word));
+        hash.finish()
+    }
+}
+
+/// Hash over the position's key and a record's words. Four chains take turns, which hides the latency of [`mix`].
+struct RecordHash {
+    /// The chain whose turn it is comes first.
+    chains: [u64; 4],
+    length: usize,
+}
+
+impl RecordHash {
+    #[inline]
+    fn new(key: PositionKey, length: usize) -> RecordHash {
+        RecordHash { chains: [key as u64, (key >> 64) as u64, length as u64, 0x082e_fa98_ec4e_6c89], length }
     }
 
-    /// Unpacks into `sets`; `false` if the counts do not fit the length.
-    fn read(&self, sets: &mut LemmaSets) -> bool {
-        let words = &self.0;
-        let (prints, excluded) = ((words[0] >> 32) as usize, (words[0] & 0xffff_ffff) as usize);
-        let boards = 5 + prints.div_ceil(2);
-        if words.len() != boards + 2 * excluded {
-            return false;
-        }
-        sets.bloom.copy_from_slice(&words[1..5]);
-        sets.prints.extend(words[5..boards].iter().flat_map(|&pair| [(pair >> 32) as u32, pair as u32]));
-        sets.prints.truncate(prints);
-        sets.excluded.extend(words[boards..].chunks_exact(2).map(|pair| Board { black: pair[0], white: pair[1] }));
-        true
+    /// Takes in a word and hands it back.
+    #[inline]
+    fn add(&mut self, word: u64) -> u64 {
+        let [first, second, third, fourth] = self.chains;
+        self.chains = [second, third, fourth, mix(first, word)];
+        word
     }
+
+    #[inline]
+    fn finish(mut self) -> u64 {
+        self.chains.rotate_right(self.length % 4);
+        self.chains.iter().fold(0x4528_21e6_38d0_1377, |state, &chain| mix(state, chain))
+    }
+}
+
+/// Allocates every block of a file: a write to a hole of a mapped file kills the process with SIGBUS when the disk is full.
+fn allocate(file: &File, bytes: usize) -> io::Result<()> {
+    let allocate = || rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes as u64);
+    Ok(rustix::io::retry_on_intr(allocate)?)
 }
 
 #[cfg(test)]
 #[path = "table_tests.rs"]
-mod tests;
+pub(crate) mod tests;

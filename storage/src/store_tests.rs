@@ -1,0 +1,248 @@
+//! What the store acknowledged is there again, and nothing that is damaged or foreign is believed.
+
+use super::*;
+use crate::table::tests::{lemma_of, read};
+use proptest::prelude::*;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::process::{Command, Stdio};
+
+const CHILD: &str = "SUPERKO_STORE_TEST_CHILD";
+
+fn geometry() -> &'static Geometry {
+    Geometry::get(3, 3).expect("a board")
+}
+
+fn table() -> MappedTable {
+    MappedTable::anonymous(geometry(), 1 << 20).expect("a table")
+}
+
+fn job(id: u64) -> JobRecord {
+    JobRecord { id, body: json!({"board": "3x3", "text": "x".repeat(300)}), open: true }
+}
+
+/// The files of a directory but for the lock and RocksDB's own log of its doings.
+fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = std::fs::read_dir(directory.join("store")).expect("the store's directory");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let kept = paths.filter(|path| !path.ends_with("LOCK"));
+    kept.map(|path| (path.clone(), std::fs::read(path).expect("a file"))).collect()
+}
+
+proptest! {
+    #[test]
+    fn lemmas_survive_the_codec(key: u64, serial: u64, prints in 0usize..80, excluded in 0usize..20, cut in 1usize..40) {
+        let lemma = lemma_of(key.into(), serial, prints, excluded);
+        let bytes = codec::encode_lemma(&lemma);
+        prop_assert_eq!(codec::decode_lemma(&bytes[..bytes.len() - cut.min(bytes.len())]), None);
+        prop_assert_eq!(codec::decode_lemma(&bytes), Some(lemma));
+    }
+
+    #[test]
+    fn a_changed_value_key_or_family_is_noticed(payload: Vec<u8>, key in prop::collection::vec(any::<u8>(), 1..30), at: prop::sample::Index, bit in 0u8..8) {
+        let value = codec::seal("lemmas", &key, &payload);
+        prop_assert_eq!(codec::open("lemmas", &key, &value), Ok(payload.as_slice()));
+        let mut changed = value.clone();
+        changed[at.index(value.len())] ^= 1 << bit;
+        prop_assert!(codec::open("lemmas", &key, &changed).is_err());
+        let mut other = key.clone();
+        other[at.index(key.len())] ^= 1 << bit;
+        prop_assert!(codec::open("lemmas", &other, &value).is_err());
+        prop_assert!(codec::open("proofs", &key, &value).is_err());
+    }
+}
+
+#[test]
+fn everything_is_there_after_reopening() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = Store::open(directory.path()).expect("opens");
+    store.create_job(&job(1)).expect("kept");
+    store.create_job(&job(256)).expect("kept");
+    let done = JobRecord { open: false, ..job(1) };
+    let proof = ProofRecord { board: "3x3".to_owned(), job: 1, body: json!({"value": 9}) };
+    store.finish_job(&done, std::slice::from_ref(&proof)).expect("kept");
+    store.close().expect("closes");
+    let store = Store::open(directory.path()).expect("opens again");
+    assert_eq!(store.jobs().expect("readable"), [done.clone(), job(256)]);
+    assert_eq!(store.job(1).expect("readable"), Some(done));
+    assert_eq!(store.job(2).expect("readable"), None);
+    assert_eq!(store.proofs("3x3").expect("readable"), [proof]);
+    assert!(store.proofs("3x4").expect("readable").is_empty());
+}
+
+#[test]
+fn a_second_opening_names_the_holder() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let _store = Store::open(directory.path()).expect("opens");
+    match Store::open(directory.path()) {
+        Err(StoreError::Locked { holder, .. }) => assert_eq!(holder, std::process::id().to_string()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_damaged_job_is_refused_by_name() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = Store::open(directory.path()).expect("opens");
+    store.create_job(&job(7)).expect("kept");
+    store.create_job(&job(8)).expect("kept");
+    // An intact value under another key is damage too.
+    let value = store.db.get_cf(store.family("jobs"), 8u64.to_be_bytes()).expect("readable").expect("there");
+    store.db.put_cf(store.family("jobs"), 7u64.to_be_bytes(), value).expect("written");
+    for error in [store.jobs().err(), store.job(7).err()] {
+        match error {
+            Some(StoreError::Damaged { family: "jobs", key, .. }) => assert_eq!(key, "7"),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(store.job(8).expect("readable"), Some(job(8)));
+}
+
+#[test]
+fn checkpoint_then_restore_gives_the_same_lemmas() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = Store::open(directory.path()).expect("opens");
+    let first = table();
+    for key in 0..40 {
+        first.store_lemma(key, &lemma_of(key, 1, key as usize, key as usize % 4));
+    }
+    first.store_numbers(1 << 40, Numbers { phi: 3, delta: 4, cost: 128 });
+    let report = store.checkpoint(&first, &[job(3)]).expect("a checkpoint");
+    assert_eq!((report.sequence, report.lemmas, report.numbers), (1, 40, 1));
+    assert_eq!(store.checkpoint(&first, &[]).expect("another").lemmas, 0);
+    let second = table();
+    let report = store.restore(&second).expect("restores");
+    assert_eq!((report.lemmas, report.numbers, report.refused), (40, 1, 0));
+    for key in 0..40 {
+        assert_eq!(read(&second, key), read(&first, key));
+        assert_eq!(read(&second, key).len(), 1);
+    }
+    assert_eq!(second.numbers(1 << 40), first.numbers(1 << 40));
+    assert_eq!(store.job(3).expect("readable"), Some(job(3)));
+    // The view reads the same from the store itself.
+    let (view, mut heads, mut sets) = (store.lemma_view(geometry()), Vec::new(), LemmaSets::default());
+    view.lemmas(5, &mut heads);
+    assert_eq!(heads.len(), 1);
+    assert!(view.sets(5, &heads[0], &mut sets));
+    assert_eq!((sets.prints, sets.excluded), (lemma_of(5, 1, 5, 1).created.prints, lemma_of(5, 1, 5, 1).excluded));
+    assert_eq!(store.read_errors(), 0);
+}
+
+#[test]
+fn a_damaged_lemma_is_counted_and_not_believed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = Store::open(directory.path()).expect("opens");
+    let first = table();
+    (0..3).for_each(|key| first.store_lemma(key, &lemma_of(key, 1, 4, 0)));
+    store.checkpoint(&first, &[]).expect("a checkpoint");
+    let family = store.family("lemmas");
+    let entries: Vec<_> = store.db.iterator_cf(family, IteratorMode::Start).map(|entry| entry.expect("readable")).collect();
+    let mut changed = entries[0].1.to_vec();
+    changed[9] ^= 4;
+    store.db.put_cf(family, &entries[0].0, changed).expect("written");
+    store.db.put_cf(family, &entries[1].0, &entries[2].1).expect("written");
+    let second = table();
+    let report = store.restore(&second).expect("restores");
+    assert_eq!((report.lemmas, report.refused), (1, 2));
+    assert!(read(&second, 0).is_empty() && read(&second, 1).is_empty());
+    let mut heads = Vec::new();
+    store.lemma_view(geometry()).lemmas(1, &mut heads);
+    assert!(heads.is_empty());
+    assert_eq!(store.read_errors(), 1);
+}
+
+#[test]
+fn a_foreign_store_is_refused_untouched() {
+    for (field, value) in [("rules", "stones score"), ("format version", "99")] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = Store::open(directory.path()).expect("opens");
+        store.db.put_cf(store.family("metadata"), field, codec::seal("metadata", field.as_bytes(), value.as_bytes())).expect("written");
+        store.close().expect("closes");
+        let before = contents(directory.path());
+        match Store::open(directory.path()) {
+            Err(StoreError::Foreign { field: found, value: refused, .. }) => assert_eq!((found, refused.as_str()), (field, value)),
+            other => panic!("{other:?}"),
+        }
+        assert!(before == contents(directory.path()), "the refused store was changed");
+    }
+}
+
+#[test]
+fn a_creation_cut_short_is_taken_up_again() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let forget = |store: Store| {
+        identity().iter().for_each(|(field, _)| store.db.delete_cf(store.family("metadata"), field).expect("deleted"));
+        store.close().expect("closes");
+    };
+    forget(Store::open(directory.path()).expect("opens"));
+    let store = Store::open(directory.path()).expect("an empty store is a fresh one");
+    store.create_job(&job(1)).expect("kept");
+    forget(store);
+    match Store::open(directory.path()) {
+        Err(StoreError::Foreign { value, .. }) => assert_eq!(value, "missing"),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Not a test by itself: the process that the next one kills.
+#[test]
+fn child_that_is_killed() {
+    let Some(directory) = std::env::var_os(CHILD) else { return };
+    let store = Store::open(Path::new(&directory)).expect("opens");
+    (1..=20).for_each(|id| store.create_job(&job(id)).expect("kept"));
+    println!("\nacknowledged");
+    loop {
+        std::thread::park();
+    }
+}
+
+#[test]
+fn acknowledged_writes_outlive_a_killed_process() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut child = Command::new(std::env::current_exe().expect("this binary"))
+        .args(["--exact", "store::tests::child_that_is_killed", "--nocapture"])
+        .env(CHILD, directory.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a child");
+    let lines = io::BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let acknowledged = lines.map_while(Result::ok).any(|line| line == "acknowledged");
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    assert!(acknowledged);
+    let copy = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir(copy.path().join("store")).expect("created");
+    for (path, bytes) in contents(directory.path()) {
+        std::fs::write(copy.path().join("store").join(path.file_name().expect("a name")), bytes).expect("copied");
+    }
+    let store = Store::open(directory.path()).expect("opens after the kill");
+    assert_eq!(store.jobs().expect("readable"), (1..=20).map(job).collect::<Vec<_>>());
+    drop(store);
+    let mut logs =
+        contents(copy.path()).into_iter().filter(|(path, bytes)| path.extension().is_some_and(|end| end == "log") && bytes.len() > 4000);
+    let (log, bytes) = logs.next_back().expect("the log with the jobs");
+    // A write that was cut short is the end of the log; it was never acknowledged.
+    std::fs::write(&log, &bytes[..bytes.len() - 3]).expect("written");
+    let store = Store::open(copy.path()).expect("opens with a torn tail");
+    assert_eq!(store.jobs().expect("readable").len(), 19);
+    drop(store);
+    // Damage in the middle would lose acknowledged writes: that is an error.
+    let torn = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir(torn.path().join("store")).expect("created");
+    drop(copy);
+    let store = Store::open(torn.path()).expect("opens");
+    (1..=20).for_each(|id| store.create_job(&job(id)).expect("kept"));
+    let mut files = contents(torn.path());
+    std::mem::forget(store);
+    let (_, bytes) =
+        files.iter_mut().rfind(|(path, bytes)| path.extension().is_some_and(|end| end == "log") && bytes.len() > 4000).expect("a log");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    let damaged = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir(damaged.path().join("store")).expect("created");
+    for (path, bytes) in &files {
+        std::fs::write(damaged.path().join("store").join(path.file_name().expect("a name")), bytes).expect("copied");
+    }
+    assert!(matches!(Store::open(damaged.path()), Err(StoreError::Database(_))));
+}
