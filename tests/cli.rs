@@ -1,0 +1,141 @@
+//! The command line against the known values, the published JSON keys and the exit codes.
+
+mod common;
+
+use common::{count, json_of, superko};
+use serde_json::Value;
+
+/// Board, value and source: brute force, Drange 1998 or the paper.
+const VALUES: [(&str, i64); 19] = [
+    ("1x1", 0),
+    ("1x2", 0),
+    ("1x3", 3),
+    ("1x4", 4),
+    ("1x5", 0),
+    ("1x6", 1),
+    ("1x7", 2),
+    ("1x8", 3),
+    ("1x9", 0),
+    ("2x2", 1),
+    ("2x3", 0),
+    ("2x4", 8),
+    ("2x5", 10),
+    ("2x6", 12),
+    ("2x7", 14),
+    ("3x3", 9),
+    ("3x4", 4),
+    ("3x5", 15),
+    ("4x4", 2),
+];
+
+const SOLVE_KEYS: [&str; 15] = [
+    "board",
+    "komi",
+    "moves",
+    "to_move",
+    "status",
+    "winner",
+    "best_move",
+    "expansions",
+    "distinct_nodes",
+    "revisit_factor",
+    "table_hit_rate",
+    "elapsed_seconds",
+    "threads",
+    "table_bytes",
+    "principal_variation",
+];
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+#[test]
+fn values_are_the_known_ones_by_both_proofs() {
+    for (board, expected) in VALUES {
+        let output = superko(&["value", "--board", board, "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{board}");
+        let report = json_of(&output);
+        assert_eq!(report["value"], expected, "{board}");
+        let proofs = report["proofs"].as_array().expect("proofs");
+        let points: i64 = board.split('x').map(|side| side.parse::<i64>().expect("a side")).product();
+        assert_eq!(proofs.len(), if expected == points { 1 } else { 2 }, "{board}");
+        for proof in proofs {
+            assert_eq!(keys(proof), SOLVE_KEYS, "{board}");
+            let komi = proof["komi"].as_f64().expect("komi");
+            let winner = if komi < expected as f64 { "black" } else { "white" };
+            assert_eq!((komi - expected as f64).abs(), 0.5, "{board}");
+            assert_eq!((proof["winner"].as_str(), proof["status"].as_str()), (Some(winner), Some("proved")), "{board}");
+        }
+    }
+}
+
+#[test]
+fn superko_witnesses() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for (board, json, text, expected) in [
+        ("1x6", r#"{"rows": ["X.X.X."], "to_move": "black"}"#, "X.X.X.\nto move: black\n", 1),
+        ("2x3", r#"{"rows": ["OOO", ".X."], "to_move": "white"}"#, "OOO\n.X.\nto move: white\n", 0),
+    ] {
+        for setup in [json, text] {
+            let file = dir.path().join("setup");
+            std::fs::write(&file, setup).expect("the setup");
+            let output = superko(&["value", "--board", board, "--setup", file.to_str().expect("UTF-8"), "--json"]);
+            assert_eq!(json_of(&output)["value"], expected, "{setup}");
+        }
+    }
+}
+
+/// Both proofs of a value, each by a `solve` of its own; the second solve is trivial where Black takes the whole board.
+#[test]
+fn expansions_stay_under_their_ceilings() {
+    let mut over = Vec::new();
+    for (board, value, full, ceiling) in [
+        ("1x9", 0.0, false, 20_000),
+        ("2x7", 14.0, true, 500_000),
+        ("3x5", 15.0, true, 500_000),
+        ("4x4", 2.0, false, 1_000_000),
+        ("1x12", 2.0, false, 2_000_000),
+    ] {
+        let komis = if full { vec![value - 0.5] } else { vec![value - 0.5, value + 0.5] };
+        // A limit past the ceiling keeps a miss from running for hours.
+        let solves = komis.iter().map(|komi| {
+            let limit = (2 * ceiling).to_string();
+            json_of(&superko(&["solve", "--board", board, "--komi", &komi.to_string(), "--expansion-limit", &limit, "--json"]))
+        });
+        let total: u64 = solves.map(|report| count(&report["expansions"])).sum();
+        println!("{board}: {total} expansions, ceiling {ceiling}");
+        if total > ceiling {
+            over.push((board, total, ceiling));
+        }
+    }
+    assert!(over.is_empty(), "over the ceiling: {over:?}");
+}
+
+#[test]
+fn the_same_solve_counts_the_same() {
+    let run = || {
+        let report = json_of(&superko(&["solve", "--board", "3x4", "--komi", "3.5", "--json"]));
+        (count(&report["expansions"]), count(&report["distinct_nodes"]), report["principal_variation"].clone())
+    };
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn exit_codes() {
+    let unknown = superko(&["solve", "--board", "4x4", "--komi", "1.5", "--expansion-limit", "10", "--json"]);
+    assert_eq!(unknown.status.code(), Some(3));
+    let report = json_of(&unknown);
+    assert_eq!((report["status"].as_str(), report["winner"].is_null()), (Some("unknown"), true));
+    for (arguments, words) in [
+        (vec!["solve", "--board", "9x9", "--komi", "0.5"], vec!["board", "9x9"]),
+        (vec!["solve", "--board", "2x2", "--komi", "1"], vec!["komi", "1"]),
+        (vec!["solve", "--board", "2x2", "--komi", "0.5", "--moves", "A1 A1"], vec!["moves", "A1"]),
+        (vec!["solve", "--board", "2x2", "--komi", "0.5", "--table", "900000TiB"], vec!["table", "memory"]),
+    ] {
+        let output = superko(&arguments);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), output.stdout.len(), error.lines().count()), (Some(2), 0, 1), "{arguments:?}: {error}");
+        assert!(words.iter().all(|word| error.contains(word)), "{arguments:?}: {error}");
+    }
+}

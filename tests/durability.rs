@@ -1,0 +1,101 @@
+//! What was acknowledged survives: SIGTERM, a second SIGTERM, and `kill -9` at random moments.
+
+mod common;
+
+use common::{Daemon, count, wait_for};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Values of Drange 1998 and of the brute force, for jobs that run long enough to be killed.
+const BOARDS: [(&str, i64); 2] = [("2x8", 16), ("3x6", 18)];
+
+#[test]
+fn sigterm_keeps_a_running_job() {
+    for signals in [1, 2] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut daemon = Daemon::start(dir.path());
+        let id = daemon.submit(&json!({"kind": "value", "board": "4x5"}));
+        let before = wait_for("checkpoint", 60, || {
+            Some(count(&daemon.job(id)["progress"]["checkpoint_expansions"])).filter(|&expansions| expansions > 0)
+        });
+        for _ in 0..signals {
+            daemon.terminate();
+        }
+        assert_eq!(daemon.exit_status(60).code(), Some(0), "{signals} signals");
+        let daemon = Daemon::start(dir.path());
+        let after = daemon.job(id);
+        assert!(count(&after["progress"]["expansions"]) >= before, "{signals} signals: {after}");
+        assert!(["queued", "running"].contains(&after["state"].as_str().expect("a state")), "{after}");
+    }
+}
+
+#[test]
+fn kill_9_loses_nothing() {
+    let kills: u32 = std::env::var("SUPERKO_KILLS").map_or(30, |text| text.parse().expect("SUPERKO_KILLS is a number"));
+    let seed = std::env::var("SUPERKO_SEED").map_or_else(
+        |_| SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock").as_nanos() as u64,
+        |text| text.parse().expect("SUPERKO_SEED is a number"),
+    );
+    println!("SUPERKO_SEED={seed}");
+    let mut state = seed | 1;
+    let mut random = |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below
+    };
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut daemon = Daemon::start(dir.path());
+    let mut jobs: BTreeMap<u64, i64> = BTreeMap::new();
+    let mut floors: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut finished = BTreeMap::new();
+    let (mut done, mut next, mut rises) = (0, 0, 0);
+    while done < kills {
+        // A kill counts only if it hits a running job, so there is always one, of a label of its own lest it be joined.
+        if !jobs.keys().any(|id| ["queued", "running"].contains(&daemon.job(*id)["state"].as_str().expect("a state"))) {
+            let (board, value) = BOARDS[next % BOARDS.len()];
+            next += 1;
+            jobs.insert(daemon.submit(&json!({"kind": "value", "board": board, "label": format!("crash {next}")})), value);
+        }
+        let end = Instant::now() + Duration::from_millis(random(2500));
+        let mut running;
+        loop {
+            running = false;
+            for &id in jobs.keys() {
+                let job = daemon.job(id);
+                let floor = floors.entry(id).or_insert(0);
+                let checkpointed = count(&job["progress"]["checkpoint_expansions"]);
+                rises += u32::from(checkpointed > *floor);
+                *floor = checkpointed.max(*floor);
+                running |= job["state"] == "running";
+                if job["state"] == "succeeded" {
+                    finished.insert(id, job["result"].clone());
+                }
+            }
+            if Instant::now() >= end {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        daemon.kill();
+        done += u32::from(running);
+        daemon = Daemon::start(dir.path());
+        for (&id, &floor) in &floors {
+            let job = daemon.job(id);
+            let now = count(&job["progress"]["expansions"]);
+            assert!(now >= floor, "seed {seed}, kill {done}: job {id} fell from the checkpointed {floor} to {now}");
+            if let Some(result) = finished.get(&id) {
+                assert_eq!(&job["result"], result, "seed {seed}: the result of job {id} changed");
+            } else {
+                assert!(["queued", "running", "succeeded"].contains(&job["state"].as_str().expect("a state")), "seed {seed}: {job}");
+            }
+        }
+    }
+    println!("{done} kills of a running job, {} jobs, {rises} checkpoints seen", jobs.len());
+    for (id, value) in jobs {
+        let job =
+            wait_for("end of the job", 600, || Some(daemon.job(id)).filter(|job| job["state"] != "queued" && job["state"] != "running"));
+        assert_eq!((job["state"].as_str(), job["result"]["value"].as_i64()), (Some("succeeded"), Some(value)), "seed {seed}: {job}");
+    }
+}
