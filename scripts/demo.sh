@@ -2,7 +2,7 @@
 # Builds the daemon, starts it, proves the value of 3x3 over HTTP and shows the result.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-echo "demo: building. RocksDB's C++ takes some 15 to 30 minutes on two cores the first time; later builds take seconds."
+echo "demo: building. RocksDB's C++ takes a quarter of an hour or more on two cores the first time; later builds take seconds."
 started=$SECONDS
 cargo build --release &
 build=$!

@@ -14,7 +14,10 @@ pub(crate) struct Words {
 impl Words {
     /// Zeroed memory of `bytes` bytes, a multiple of eight.
     pub fn anonymous(bytes: usize) -> io::Result<Words> {
-        Ok(Words { map: MmapMut::map_anon(bytes)? })
+        let map = MmapMut::map_anon(bytes)?;
+        // Probes jump all over the table, so small pages cost an address translation each; a kernel without huge pages may refuse.
+        let _ = map.advise(memmap2::Advice::HugePage);
+        Ok(Words { map })
     }
 
     /// Maps a whole file, whose blocks are allocated (a hole would raise SIGBUS on a full disk).
