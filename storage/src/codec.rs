@@ -40,7 +40,7 @@ pub(crate) fn open<'a>(family: &str, key: &[u8], value: &'a [u8]) -> Result<&'a 
 
 /// A lemma in the canonical frame, all integers big-endian; see `FORMAT.md`.
 pub(crate) fn encode_lemma(lemma: &Lemma) -> Vec<u8> {
-    let mut out = Vec::with_capacity(96 + 4 * lemma.created.prints.len() + 16 * lemma.excluded.len());
+    let mut out = Vec::with_capacity(96 + 4 * lemma.created.prints().len() + 16 * lemma.excluded.len());
     out.push(u8::from(lemma.winner == Color::White));
     out.push(lemma.margin as u8);
     out.push(match lemma.best {
@@ -48,14 +48,14 @@ pub(crate) fn encode_lemma(lemma: &Lemma) -> Vec<u8> {
         Some(Move::Pass) => 1,
         Some(Move::Stone(point)) => point + 2,
     });
-    let cube = &lemma.created.cube;
+    let cube = lemma.created.cube();
     out.push(cube.least_stones);
-    for word in [lemma.cost, lemma.territory, cube.black, cube.white, cube.empty].into_iter().chain(lemma.created.bloom) {
+    for word in [lemma.cost, lemma.territory, cube.black, cube.white, cube.empty].into_iter().chain(lemma.created.bloom()) {
         out.extend_from_slice(&word.to_be_bytes());
     }
-    out.extend_from_slice(&(lemma.created.prints.len() as u32).to_be_bytes());
+    out.extend_from_slice(&(lemma.created.prints().len() as u32).to_be_bytes());
     out.extend_from_slice(&(lemma.excluded.len() as u32).to_be_bytes());
-    for print in &lemma.created.prints {
+    for print in lemma.created.prints() {
         out.extend_from_slice(&print.to_be_bytes());
     }
     for board in &lemma.excluded {
@@ -102,7 +102,7 @@ pub(crate) fn decode_lemma(bytes: &[u8]) -> Option<Lemma> {
             1 => Some(Move::Pass),
             point => Some(Move::Stone(point - 2)),
         },
-        created: BoardSet { prints, bloom, cube },
+        created: BoardSet::new(prints, bloom, cube),
         excluded,
         territory,
         cost,

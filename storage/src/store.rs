@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use superko_rules::Geometry;
-use superko_search::{Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetsHandle, Table, bloom_of};
+use superko_search::{Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetsHandle, Table};
 
 const FAMILIES: [&str; 6] = ["jobs", "proofs", "lemmas", "numbers", "checkpoints", "metadata"];
 const FORMAT_VERSION: u32 = 1;
@@ -517,30 +517,18 @@ impl StoreTable<'_> {
 
 impl Table for StoreTable<'_> {
     fn lemmas(&self, key: PositionKey, heads: &mut Vec<LemmaHead>) {
-        heads.extend(self.read(key).filter(|(_, lemma)| lemma.excluded.len() <= u8::MAX.into()).map(|(hash, lemma)| LemmaHead {
-            winner: lemma.winner,
-            margin: lemma.margin,
-            best: lemma.best,
-            territory: lemma.territory,
-            cube: lemma.created.cube,
-            bloom: bloom_of(&lemma.created.prints, lemma.created.bloom),
-            excluded: lemma.excluded.len() as u8,
-            cost_log2: lemma.cost.max(1).ilog2() as u8,
-            sets: SetsHandle([hash, 0]),
-        }));
+        heads.extend(
+            self.read(key)
+                .filter(|(_, lemma)| lemma.excluded.len() <= u8::MAX.into())
+                .map(|(hash, lemma)| LemmaHead::of(&lemma, SetsHandle([hash, 0]))),
+        );
     }
 
     fn sets(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
         // The handle finds the record, the head's fixed part confirms it: a hash alone must not pair a lemma with another's sets.
-        let found = self.read(key).find(|(hash, lemma)| {
-            *hash == head.sets.0[0]
-                && (lemma.winner, lemma.margin, lemma.territory, lemma.created.cube)
-                    == (head.winner, head.margin, head.territory, head.cube)
-                && bloom_of(&lemma.created.prints, lemma.created.bloom) == head.bloom
-                && lemma.excluded.len() == usize::from(head.excluded)
-        });
+        let found = self.read(key).find(|(hash, lemma)| *hash == head.sets.0[0] && LemmaHead::of(lemma, head.sets) == *head);
         let Some((_, lemma)) = found else { return false };
-        *sets = LemmaSets { prints: lemma.created.prints, bloom: lemma.created.bloom, excluded: lemma.excluded };
+        *sets = LemmaSets { prints: lemma.created.prints().to_vec(), bloom: lemma.created.bloom(), excluded: lemma.excluded };
         true
     }
 

@@ -125,7 +125,7 @@ fn checkpoint_then_restore_gives_the_same_lemmas() {
     view.lemmas(5, &mut heads);
     assert_eq!(heads.len(), 1);
     assert!(view.sets(5, &heads[0], &mut sets));
-    assert_eq!((sets.prints, sets.excluded), (lemma_of(5, 1, 5, 1).created.prints, lemma_of(5, 1, 5, 1).excluded));
+    assert_eq!((sets.prints, sets.excluded), (lemma_of(5, 1, 5, 1).created.prints().to_vec(), lemma_of(5, 1, 5, 1).excluded));
     assert_eq!(store.read_errors(), 0);
 }
 

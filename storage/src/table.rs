@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use superko_rules::{Board, Color, Geometry, Move};
-use superko_search::{BoardSet, Cube, Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetsHandle, Table, bloom_of};
+use superko_search::{BoardSet, Cube, Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetsHandle, Table};
 
 /// Lemmas kept for one position.
 const ALTERNATIVES: usize = 6;
@@ -398,22 +398,8 @@ impl MappedTable {
     }
 
     fn whole_lemma(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> Option<Lemma> {
-        let (prints, bloom, excluded) = if self.sets(key, head, sets) {
-            (sets.prints.clone(), sets.bloom, sets.excluded.clone())
-        } else if head.excluded == 0 {
-            (Vec::new(), head.bloom, Vec::new())
-        } else {
-            return None;
-        };
-        Some(Lemma {
-            winner: head.winner,
-            margin: head.margin,
-            best: head.best,
-            created: BoardSet { prints, bloom, cube: head.cube },
-            excluded,
-            territory: head.territory,
-            cost: 1 << head.cost_log2.min(62),
-        })
+        let whole = self.sets(key, head, sets);
+        head.lemma(whole.then(|| std::mem::take(sets)))
     }
 
     /// Takes in a lemma that the store holds already.
@@ -456,15 +442,28 @@ impl MappedTable {
         wanted.take(most).map(|(head, numbers)| (head & !0xff, numbers)).collect()
     }
 
+    /// The first word of the bucket that the numbers of `key` are in.
+    #[inline]
+    fn number_place(&self, key: u64) -> usize {
+        let bucket = ((u128::from(key) * self.layout.number_buckets as u128) >> 64) as usize;
+        self.layout.numbers + bucket * 2 * NUMBER_WAYS
+    }
+
     #[inline]
     fn number_bucket(&self, key: u64) -> &[AtomicU64] {
-        let bucket = ((u128::from(key) * self.layout.number_buckets as u128) >> 64) as usize;
-        let start = self.layout.numbers + bucket * 2 * NUMBER_WAYS;
+        let start = self.number_place(key);
         &self.words.all()[start..start + 2 * NUMBER_WAYS]
     }
 }
 
 impl Table for MappedTable {
+    #[inline]
+    fn prefetch(&self, key: PositionKey, number_key: u64) {
+        let (_, first) = self.bucket(key);
+        self.words.prefetch(self.layout.tags + first);
+        self.words.prefetch(self.number_place(number_key));
+    }
+
     fn lemmas(&self, key: PositionKey, heads: &mut Vec<LemmaHead>) {
         heads.extend(self.slots_of(key).map(|(_, words)| decode_slot(&words)));
     }
@@ -606,12 +605,11 @@ fn encode_slot(key: PositionKey, lemma: &Lemma) -> [u64; SLOT_WORDS] {
         | u64::from(lemma.margin as u8) << 16
         | (lemma.excluded.len() as u64) << 24
         | u64::from(lemma.cost.max(1).ilog2()) << 32
-        | u64::from(lemma.created.cube.least_stones) << 40;
-    let bloom = bloom_of(&lemma.created.prints, lemma.created.bloom);
-    let Cube { black, white, empty, .. } = lemma.created.cube;
+        | u64::from(lemma.created.cube().least_stones) << 40;
+    let Cube { black, white, empty, .. } = *lemma.created.cube();
     let mut words = [0; SLOT_WORDS];
     words[..7].copy_from_slice(&[key as u64, (key >> 64) as u64, meta, lemma.territory, black, white, empty]);
-    words[7..11].copy_from_slice(&bloom);
+    words[7..11].copy_from_slice(&lemma.created.filter());
     words
 }
 
@@ -645,11 +643,11 @@ impl Record {
             return None;
         }
         let set = &lemma.created;
-        let fold = RECORD_HEAD + set.prints.len().div_ceil(2) + 2 * excluded > longest;
-        if excluded == 0 && (fold || set.prints.is_empty()) {
+        let fold = RECORD_HEAD + set.prints().len().div_ceil(2) + 2 * excluded > longest;
+        if excluded == 0 && (fold || set.prints().is_empty()) {
             return Some(Record(Vec::new()));
         }
-        let (prints, rest) = if fold { (&[][..], bloom_of(&set.prints, set.bloom)) } else { (&set.prints[..], set.bloom) };
+        let (prints, rest) = if fold { (&[][..], set.filter()) } else { (set.prints(), set.bloom()) };
         let mut words = Vec::with_capacity(RECORD_HEAD + prints.len().div_ceil(2) + 2 * excluded);
         words.push((prints.len() as u64) << 32 | excluded as u64);
         words.extend(rest);

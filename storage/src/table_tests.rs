@@ -32,7 +32,7 @@ pub(crate) fn lemma_of(key: PositionKey, serial: u64, prints: usize, excluded: u
         winner: if next() & 1 == 1 { Color::White } else { Color::Black },
         margin: next() as i8,
         best: [None, Some(Move::Pass), Some(Move::Stone(7))][next() as usize % 3],
-        created: BoardSet { prints: list, bloom: [next(), 0, 0, next()], cube },
+        created: BoardSet::new(list, [next(), 0, 0, next()], cube),
         excluded: boards,
         territory: next(),
         cost: 1 << (next() % 40),
@@ -48,8 +48,7 @@ pub(crate) fn read(table: &MappedTable, key: PositionKey) -> Vec<Lemma> {
 /// The same lemma with its prints known by the filter only.
 fn folded(lemma: &Lemma) -> Lemma {
     let mut lemma = lemma.clone();
-    lemma.created.bloom = bloom_of(&lemma.created.prints, lemma.created.bloom);
-    lemma.created.prints.clear();
+    lemma.created = BoardSet::new(Vec::new(), lemma.created.filter(), *lemma.created.cube());
     lemma
 }
 
@@ -173,7 +172,7 @@ fn threads_never_see_a_mixture() {
                     table.store_numbers(random % keys, Numbers { phi: serial as u32 | 1, delta: serial as u32 | 1, cost: 7 });
                     for lemma in read(table, PositionKey::from(random >> 8) % 5) {
                         let key = PositionKey::from(random >> 8) % 5;
-                        let serial = lemma.created.cube.black;
+                        let serial = lemma.created.cube().black;
                         assert!(is_one_of(&lemma, &[lemma_of(key, serial, serial as usize % 200, serial as usize % 3)]));
                         found += 1;
                     }

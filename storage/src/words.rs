@@ -37,6 +37,19 @@ impl Words {
         unsafe { std::slice::from_raw_parts(self.map.as_ptr().cast::<AtomicU64>(), self.map.len() / 8) }
     }
 
+    /// Hints that the cache line of the word at `index` will be read soon.
+    #[inline]
+    pub fn prefetch(&self, index: usize) {
+        let word = std::ptr::from_ref(&self.all()[index]);
+        // SAFETY: The instruction has no effect that a program can observe, whatever the address; this one is in the mapping.
+        #[cfg(target_arch = "x86_64")]
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(word.cast::<i8>());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = word;
+    }
+
     /// Writes everything back to the file and waits for the disk.
     pub fn flush(&self) -> io::Result<()> {
         self.map.flush()

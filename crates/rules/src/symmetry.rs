@@ -4,7 +4,7 @@
 //! 62 bits, so four times the code plus side and pass state is an exact 64-bit key (theory, Identity). Wider boards put the
 //! points from 32 on into the upper 64 bits, which is exact up to 64 points.
 
-use crate::{Board, Geometry};
+use crate::{Board, Geometry, Move};
 
 /// Boards up to this many points have exact 64-bit keys.
 const NARROW_POINTS: usize = 39;
@@ -139,6 +139,14 @@ impl Geometry {
     #[inline]
     pub fn map_board(&self, sym: u8, board: Board) -> Board {
         Board { black: self.map_mask(sym, board.black), white: self.map_mask(sym, board.white) }
+    }
+
+    /// The image of a move under symmetry `sym`.
+    pub fn map_move(&self, sym: u8, mv: Move) -> Move {
+        match mv {
+            Move::Pass => Move::Pass,
+            Move::Stone(point) => Move::Stone(self.map_point(sym, point.into()) as u8),
+        }
     }
 
     /// The symmetry "first `b`, then `a`".

@@ -71,11 +71,13 @@ impl Cube {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoardSet {
     /// Sorted prints, without repetition.
-    pub prints: Vec<Print>,
+    prints: Vec<Print>,
     /// Boards known only by a Bloom filter of their canonical codes (a stored lemma whose prints were given up); all zero if none.
-    pub bloom: [u64; 4],
+    bloom: [u64; 4],
     /// The cube of every board in the set, however it is known.
-    pub cube: Cube,
+    cube: Cube,
+    /// The Bloom filter of the whole set, kept up to date because sets grow by unions.
+    filter: [u64; 4],
 }
 
 /// A bijective mix of 64 bits (the finalizer of SplitMix64).
@@ -105,7 +107,7 @@ fn bloom_has(bloom: &[u64; 4], print: Print) -> bool {
 }
 
 /// The Bloom filter of a set of prints, joined with `base`.
-pub fn bloom_of(prints: &[Print], base: [u64; 4]) -> [u64; 4] {
+fn bloom_of(prints: &[Print], base: [u64; 4]) -> [u64; 4] {
     prints.iter().fold(base, |mut bloom, &print| {
         for bit in bloom_bits(print) {
             bloom[bit as usize >> 6] |= 1 << (bit & 63);
@@ -116,7 +118,7 @@ pub fn bloom_of(prints: &[Print], base: [u64; 4]) -> [u64; 4] {
 
 impl Default for BoardSet {
     fn default() -> Self {
-        BoardSet { prints: Vec::new(), bloom: [0; 4], cube: Cube::EMPTY }
+        BoardSet { prints: Vec::new(), bloom: [0; 4], cube: Cube::EMPTY, filter: [0; 4] }
     }
 }
 
@@ -149,10 +151,49 @@ impl KnownBoard {
     }
 }
 
+fn join_bloom(bloom: &mut [u64; 4], other: &[u64; 4]) {
+    for (word, &more) in bloom.iter_mut().zip(other) {
+        *word |= more;
+    }
+}
+
 impl BoardSet {
+    /// The set with these sorted `prints` and the boards that only `bloom` knows.
+    pub fn new(prints: Vec<Print>, bloom: [u64; 4], cube: Cube) -> BoardSet {
+        let filter = bloom_of(&prints, bloom);
+        BoardSet { prints, bloom, cube, filter }
+    }
+
+    /// [`BoardSet::new`] where the filter of the whole set is known.
+    pub fn with_filter(prints: Vec<Print>, bloom: [u64; 4], cube: Cube, filter: [u64; 4]) -> BoardSet {
+        debug_assert_eq!(filter, bloom_of(&prints, bloom));
+        BoardSet { prints, bloom, cube, filter }
+    }
+
+    /// Sorted prints, without repetition.
+    pub fn prints(&self) -> &[Print] {
+        &self.prints
+    }
+
+    /// Bloom filter of the boards that are not among the prints; zero if there are none.
+    pub fn bloom(&self) -> [u64; 4] {
+        self.bloom
+    }
+
+    /// Bloom filter of all boards.
+    pub fn filter(&self) -> [u64; 4] {
+        self.filter
+    }
+
+    /// Bounds on all boards.
+    pub fn cube(&self) -> &Cube {
+        &self.cube
+    }
+
     /// Whether `board` may be in the set. `false` is certain.
     pub(crate) fn may_contain(&self, geometry: &Geometry, board: &KnownBoard) -> bool {
         self.cube.admits(board.board)
+            && board.in_bloom(&self.filter)
             && (board.in_bloom(&self.bloom) || board.prints(geometry, 0).any(|print| self.prints.binary_search(&print).is_ok()))
     }
 
@@ -161,38 +202,47 @@ impl BoardSet {
         let print = board.prints(geometry, 0).next().expect("a board has a canonicalising symmetry");
         if let Err(at) = self.prints.binary_search(&print) {
             self.prints.insert(at, print);
+            self.filter = bloom_of(&[print], self.filter);
         }
     }
 
-    /// The union with `other`.
-    pub(crate) fn join(&mut self, other: &BoardSet) {
+    /// The union with `other`; `spare` is a buffer to work in.
+    pub(crate) fn join(&mut self, other: &BoardSet, spare: &mut Vec<Print>) {
         self.cube.join(&other.cube);
-        for (word, &more) in self.bloom.iter_mut().zip(&other.bloom) {
-            *word |= more;
-        }
-        if other.prints.is_empty() {
+        join_bloom(&mut self.bloom, &other.bloom);
+        join_bloom(&mut self.filter, &other.filter);
+        let (left, right) = (self.prints.as_slice(), other.prints.as_slice());
+        if right.is_empty() {
             return;
         }
-        if self.prints.is_empty() {
-            self.prints.clone_from(&other.prints);
-            return;
+        spare.clear();
+        spare.resize(left.len() + right.len(), 0);
+        // Without branches on the data: which side is ahead is a coin toss.
+        let (mut a, mut b, mut length) = (0, 0, 0);
+        while a < left.len() && b < right.len() {
+            let (x, y) = (left[a], right[b]);
+            spare[length] = x.min(y);
+            length += 1;
+            a += usize::from(x <= y);
+            b += usize::from(y <= x);
         }
-        let mut merged = Vec::with_capacity(self.prints.len() + other.prints.len());
-        let (mut left, mut right) = (self.prints.as_slice(), other.prints.as_slice());
-        while let (Some(&a), Some(&b)) = (left.first(), right.first()) {
-            merged.push(a.min(b));
-            left = &left[usize::from(a <= b)..];
-            right = &right[usize::from(b <= a)..];
-        }
-        merged.extend_from_slice(left);
-        merged.extend_from_slice(right);
-        self.prints = merged;
+        spare.truncate(length);
+        spare.extend_from_slice(&left[a..]);
+        spare.extend_from_slice(&right[b..]);
+        std::mem::swap(&mut self.prints, spare);
     }
 
     /// The set of the images under `sym`.
-    pub(crate) fn map(&self, geometry: &Geometry, sym: u8) -> BoardSet {
-        let mut prints: Vec<Print> =
-            self.prints.iter().map(|&print| print & !7 | Print::from(geometry.compose(sym, (print & 7) as u8))).collect();
+    pub(crate) fn map(mut self, geometry: &Geometry, sym: u8) -> BoardSet {
+        if sym == 0 {
+            return self;
+        }
+        let prints = &mut self.prints;
+        let images: [Print; 8] =
+            std::array::from_fn(|by| if by < geometry.symmetries() { geometry.compose(sym, by as u8).into() } else { 0 });
+        for print in prints.iter_mut() {
+            *print = *print & !7 | images[(*print & 7) as usize];
+        }
         // Only the low bits changed, so a print moves within a run of equal hash bits at most.
         for at in 1..prints.len() {
             let mut at = at;
@@ -201,6 +251,6 @@ impl BoardSet {
                 at -= 1;
             }
         }
-        BoardSet { prints, bloom: self.bloom, cube: self.cube.map(geometry, sym) }
+        BoardSet { cube: self.cube.map(geometry, sym), ..self }
     }
 }

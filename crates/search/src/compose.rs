@@ -3,7 +3,7 @@
 
 use crate::board_set::KnownBoard;
 use crate::mutation::{Dropped, dropped};
-use crate::{BoardSet, Lemma};
+use crate::{BoardSet, Lemma, Print};
 use superko_rules::{Board, Color, Geometry, Move};
 
 /// More boards than this in `X` and the proof is used once and not kept.
@@ -15,11 +15,11 @@ const MOST_EXCLUDED: usize = 255;
 /// The move is legal under `H'`, since `r ∈ B` and (i). (i) for the child: `B_c ⊆ B` misses `H'`, and `r ∉ B_c` is checked.
 /// (ii): `X_c ∖ {b} ⊆ X`, and `b ∈ H'`. (iii): `T_c ⊆ T` covers `H'`, and that `r` has no winner stone on `T_c` is checked.
 /// `None` if a check fails: an over-approximated set may hold `r`; the proof then stands for its own path only.
-pub(crate) fn win(geometry: &Geometry, board: Board, mv: Move, created: Option<&KnownBoard>, child: &Lemma) -> Option<Lemma> {
-    let mut lemma = Lemma { best: Some(mv), ..child.clone() };
+pub(crate) fn win(geometry: &Geometry, board: Board, mv: Move, created: Option<&KnownBoard>, child: Lemma) -> Option<Lemma> {
+    let mut lemma = Lemma { best: Some(mv), ..child };
     lemma.excluded.retain(|&excluded| excluded != board);
     if let Some(known) = created {
-        if child.created.may_contain(geometry, known) || known.board.stones(child.winner) & child.territory != 0 {
+        if lemma.created.may_contain(geometry, known) || known.board.stones(lemma.winner) & lemma.territory != 0 {
             return None;
         }
         if !dropped(Dropped::ComposeCreated) {
@@ -37,13 +37,24 @@ pub(crate) struct Loss {
     created: BoardSet,
     excluded: Vec<Board>,
     territory: u64,
+    /// Buffer for unions.
+    spare: Vec<Print>,
     /// A local check failed; the proof stands for its own path only.
     failed: bool,
 }
 
 impl Loss {
     pub fn new(winner: Color, board: Board) -> Self {
-        Loss { winner, board, margin: i8::MAX, created: BoardSet::default(), excluded: Vec::new(), territory: 0, failed: false }
+        Loss {
+            winner,
+            board,
+            margin: i8::MAX,
+            created: BoardSet::default(),
+            excluded: Vec::new(),
+            territory: 0,
+            spare: Vec::new(),
+            failed: false,
+        }
     }
 
     /// A reply that `child` answers; `reached` is the board of a stone move, `None` for the pass.
@@ -56,7 +67,7 @@ impl Loss {
         self.margin = self.margin.min(child.margin);
         self.failed |= reached.is_some_and(|known| child.created.may_contain(geometry, known));
         self.failed |= self.board.stones(self.winner) & child.territory != 0;
-        self.created.join(&child.created);
+        self.created.join(&child.created, &mut self.spare);
         self.excluded.extend(child.excluded.iter().filter(|&&board| board != self.board));
         if !dropped(Dropped::ComposeTerritory) {
             self.territory |= child.territory;

@@ -7,6 +7,7 @@
 use crate::board_set::{KnownBoard, mix};
 use crate::compose::{self, Loss};
 use crate::history::History;
+use crate::mutation::{Dropped, dropped};
 use crate::prior;
 use crate::solver::{Control, Limits, Options, SearchStats, Stop};
 use crate::static_leaf::{StaticLeaves, StaticWin};
@@ -19,8 +20,8 @@ use superko_rules::{Board, Canonical, Color, Game, Geometry, Move, Position};
 /// Larger than any sum of numbers.
 pub(crate) const INFINITE: u64 = 1 << 60;
 /// Up to here proof numbers add up plainly; above, only an eighth of the excess counts. Keyed by position and summed, they feed
-/// back through transpositions and cycles and would explode (findings 1, "limited").
-const PLAIN_SUM: u64 = 1_000_000;
+/// back through transpositions and cycles and would explode (findings 1, "limited": 10^6 with first numbers of an eighth our scale).
+const PLAIN_SUM: u64 = 8_000_000;
 /// Safe points: every so many expansions counters are flushed and the stop flag is read.
 const SAFE_POINT: u64 = 256;
 
@@ -84,12 +85,20 @@ pub(crate) enum Value {
 struct Child {
     mv: Move,
     node: Node,
+    number_key: u64,
     /// The proof and disproof number for the child's side to move. A child won by that side has `phi` 0 and `delta` infinite.
     phi: u64,
     delta: u64,
     /// Lemmas stored in total when the child's lemmas were last looked up.
     probed_at: u64,
     solved: Option<Source>,
+}
+
+impl Child {
+    /// The board that a stone move creates, which joins the history; none for a pass.
+    fn reached(&self) -> Option<KnownBoard> {
+        (self.mv != Move::Pass).then(|| KnownBoard::new(self.node.position.board, self.node.canonical))
+    }
 }
 
 pub(crate) struct Search<'a> {
@@ -160,7 +169,7 @@ impl<'a> Search<'a> {
                 return Some(Win { winner, margin, best: None, source: Source::Terminal(margin) });
             }
             // The second pass ends the game at once: a winner node whose move leads to a won terminal position.
-            if winner == position.to_move {
+            if winner == position.to_move || dropped(Dropped::PassBack) {
                 return Some(Win { winner, margin, best: Some(Move::Pass), source: Source::PassBack(margin) });
             }
         }
@@ -184,22 +193,19 @@ impl<'a> Search<'a> {
             }
             Probe::Hit(found) => {
                 self.stats.hits += 1;
-                let best = found.head.best.map(|mv| match mv {
-                    Move::Pass => Move::Pass,
-                    Move::Stone(point) => Move::Stone(self.geometry.map_point(self.geometry.inverse(found.sym), point.into()) as u8),
-                });
+                let best = found.head.best.map(|mv| self.geometry.map_move(self.geometry.inverse(found.sym), mv));
                 Some(Win { winner: found.head.winner, margin: found.head.margin.into(), best, source: Source::Found(found) })
             }
         }
     }
 
     /// The lemma behind a decided position, in the frame of the search; `None` if it stands for its own path only.
-    fn lemma(&mut self, winner: Color, source: &Source) -> Option<Lemma> {
+    fn lemma(&mut self, winner: Color, source: Source) -> Option<Lemma> {
         match source {
-            Source::Terminal(margin) | Source::PassBack(margin) => Some(Lemma::leaf(winner, *margin, 0)),
+            Source::Terminal(margin) | Source::PassBack(margin) => Some(Lemma::leaf(winner, margin, 0)),
             Source::Static(win) => Some(Lemma::leaf(winner, win.margin, win.territory)),
-            Source::Found(found) => self.transfer.fetch(self.table, found),
-            Source::Lemma(lemma) => Some((**lemma).clone()),
+            Source::Found(found) => self.transfer.fetch(self.table, &found),
+            Source::Lemma(lemma) => Some(*lemma),
             Source::Path => None,
         }
     }
@@ -260,11 +266,15 @@ impl<'a> Search<'a> {
             }
             Value::Won(Win { winner, margin, best, source: Source::Lemma(mut lemma) }) => {
                 lemma.cost = cost;
-                self.table.store_lemma(node.key, &lemma.map(self.geometry, node.canonical.sym));
-                self.stats.lemmas_stored += 1;
-                if known.is_none() {
-                    self.table.store_numbers(number_key, Numbers { phi: 1, delta: 1, cost: cap(cost) });
+                match node.canonical.sym {
+                    0 => self.table.store_lemma(node.key, &lemma),
+                    sym => self.table.store_lemma(node.key, &(*lemma).clone().map(self.geometry, sym)),
                 }
+                self.stats.lemmas_stored += 1;
+                // The numbers that led here are about this history. Where the lemma is refused the position starts afresh: left in
+                // place, old numbers send the search round in circles on long superko fights (1x12: 0.42 M expansions instead of
+                // more than 2 M).
+                self.table.store_numbers(number_key, Numbers { phi: 1, delta: 1, cost: cap(cost) });
                 Value::Won(Win { winner, margin, best, source: Source::Lemma(lemma) })
             }
             Value::Won(win) => {
@@ -280,10 +290,8 @@ impl<'a> Search<'a> {
         let board = node.position.board;
         let mut banned: Vec<Board> = Vec::new();
 
-        let pass = node.after_pass();
-        if let Some(win) = self.add_child(children, Move::Pass, pass) {
-            return Value::Won(self.compose_win(board, Move::Pass, None, win));
-        }
+        // All children first: their parts of the table arrive from memory while the next ones are made.
+        self.add_child(children, Move::Pass, node.after_pass());
         let mut empty = self.geometry.full() & !board.occupied();
         while empty != 0 {
             let point = empty.trailing_zeros() as usize;
@@ -293,15 +301,13 @@ impl<'a> Search<'a> {
                 banned.push(placed.board);
                 continue;
             }
-            let mv = Move::Stone(point as u8);
             let child = Node::new(self.geometry, Position { board: placed.board, to_move: mover.opponent(), passes: 0 });
-            let reached = KnownBoard::new(placed.board, child.canonical);
-            // A lemma about the child speaks of histories that contain the child's board.
-            self.history.push(reached);
-            let win = self.add_child(children, mv, child);
-            self.history.pop();
-            if let Some(win) = win {
-                return Value::Won(self.compose_win(board, mv, Some(&reached), win));
+            self.add_child(children, Move::Stone(point as u8), child);
+        }
+        for child in children.iter_mut() {
+            let reached = child.reached();
+            if let Some(win) = self.classify(child, reached.as_ref()) {
+                return Value::Won(self.compose_win(board, child.mv, reached.as_ref(), win));
             }
         }
 
@@ -331,15 +337,13 @@ impl<'a> Search<'a> {
             }
             let child = &mut children[best];
             let child_node = child.node;
-            let mv = child.mv;
+            let (mv, reached) = (child.mv, child.reached());
             let child_phi_threshold = (unlimited(threshold_delta.min(INFINITE)) - (sum - child.phi)).min(INFINITE);
             // 1 + ε with ε = 0.3 (paper, section 5; findings 7.4).
             let child_delta_threshold = threshold_phi.min(second.saturating_add(second / 10 * 3 + second % 10 * 3 / 10).max(second + 1));
             let stored = self.stats.lemmas_stored;
             let look_again = std::mem::replace(&mut child.probed_at, stored) != stored;
-            let reached = KnownBoard::new(child_node.position.board, child_node.canonical);
-            let is_stone = mv != Move::Pass;
-            if is_stone {
+            if let Some(reached) = reached {
                 self.history.push(reached);
             }
             let known = if look_again { self.decided(&child_node) } else { None };
@@ -347,13 +351,13 @@ impl<'a> Search<'a> {
                 Some(win) => Value::Won(win),
                 None => self.search(&child_node, child_phi_threshold, child_delta_threshold, false),
             };
-            if is_stone {
+            if reached.is_some() {
                 self.history.pop();
             }
             match value {
                 Value::Stopped(stop) => return Value::Stopped(stop),
                 Value::Won(win) if win.winner == mover => {
-                    return Value::Won(self.compose_win(board, mv, is_stone.then_some(&reached), win));
+                    return Value::Won(self.compose_win(board, mv, reached.as_ref(), win));
                 }
                 Value::Won(win) => solve_child(&mut children[best], win.source),
                 Value::Open { phi, delta } => {
@@ -364,41 +368,50 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Classifies a child; returns the win if it decides the node for the side that moved there.
-    fn add_child(&mut self, children: &mut Vec<Child>, mv: Move, node: Node) -> Option<Win> {
-        let mut child = Child { mv, node, phi: 0, delta: INFINITE, probed_at: self.stats.lemmas_stored, solved: None };
-        match self.decided(&node) {
-            Some(win) if win.winner == node.position.to_move => solve_child(&mut child, win.source),
+    fn add_child(&self, children: &mut Vec<Child>, mv: Move, node: Node) {
+        let number_key = self.number_key(node.key);
+        self.table.prefetch(node.key, number_key);
+        children.push(Child { mv, node, number_key, phi: 0, delta: INFINITE, probed_at: self.stats.lemmas_stored, solved: None });
+    }
+
+    /// Decides a child or gives it numbers; returns the win if it decides the node for the side that moved there.
+    fn classify(&mut self, child: &mut Child, reached: Option<&KnownBoard>) -> Option<Win> {
+        // A lemma about the child speaks of histories that contain the child's board.
+        if let Some(&reached) = reached {
+            self.history.push(reached);
+        }
+        let decided = self.decided(&child.node);
+        if reached.is_some() {
+            self.history.pop();
+        }
+        match decided {
+            Some(win) if win.winner == child.node.position.to_move => solve_child(child, win.source),
             Some(win) => return Some(win),
             None => {
                 let numbers = self
                     .table
-                    .numbers(self.number_key(node.key))
-                    .unwrap_or_else(|| prior::numbers(self.geometry, node.position, self.need_black));
+                    .numbers(child.number_key)
+                    .unwrap_or_else(|| prior::numbers(self.geometry, child.node.position, self.need_black));
                 child.phi = numbers.phi.max(1).into();
                 child.delta = numbers.delta.max(1).into();
             }
         }
-        children.push(child);
         None
     }
 
     fn compose_win(&mut self, board: Board, mv: Move, reached: Option<&KnownBoard>, child: Win) -> Win {
-        let lemma = self.lemma(child.winner, &child.source).and_then(|lemma| compose::win(self.geometry, board, mv, reached, &lemma));
-        let margin = child.margin;
-        Win { winner: child.winner, margin, best: Some(mv), source: lemma.map_or(Source::Path, |lemma| Source::Lemma(Box::new(lemma))) }
+        let Win { winner, margin, source, .. } = child;
+        let lemma = self.lemma(winner, source).and_then(|lemma| compose::win(self.geometry, board, mv, reached, lemma));
+        Win { winner, margin, best: Some(mv), source: lemma.map_or(Source::Path, |lemma| Source::Lemma(Box::new(lemma))) }
     }
 
-    fn compose_loss(&mut self, node: &Node, children: &[Child], banned: &[Board]) -> Win {
+    fn compose_loss(&mut self, node: &Node, children: &mut [Child], banned: &[Board]) -> Win {
         let winner = node.position.to_move.opponent();
         let mut loss = Loss::new(winner, node.position.board);
         for child in children {
-            let source = child.solved.as_ref().expect("every child is won by the opponent");
+            let source = child.solved.take().expect("every child is won by the opponent");
             match self.lemma(winner, source) {
-                Some(lemma) => {
-                    let reached = KnownBoard::new(child.node.position.board, child.node.canonical);
-                    loss.reply(self.geometry, (child.mv != Move::Pass).then_some(&reached), &lemma);
-                }
+                Some(lemma) => loss.reply(self.geometry, child.reached().as_ref(), &lemma),
                 None => loss.path_only(),
             }
         }
@@ -406,7 +419,7 @@ impl<'a> Search<'a> {
             self.stats.banned_replies += 1;
             // A lemma that applies anyway keeps the board out of X (theory, Composition). The board is in the history already.
             let child = Node::new(self.geometry, Position { board, to_move: winner, passes: 0 });
-            let cover = self.decided(&child).filter(|win| win.winner == winner).and_then(|win| self.lemma(winner, &win.source));
+            let cover = self.decided(&child).filter(|win| win.winner == winner).and_then(|win| self.lemma(winner, win.source));
             match cover {
                 Some(lemma) => loss.reply(self.geometry, Some(&KnownBoard::new(board, child.canonical)), &lemma),
                 None => loss.banned(board),

@@ -34,18 +34,17 @@ impl Lemma {
 
     /// The same lemma about the image of its position under `sym`: rules and scores are invariant, so the images of `B`, `X` and
     /// `T` serve (theory, Symmetry).
-    pub fn map(&self, geometry: &Geometry, sym: u8) -> Lemma {
-        let mut excluded: Vec<Board> = self.excluded.iter().map(|&board| geometry.map_board(sym, board)).collect();
-        excluded.sort_unstable();
-        Lemma {
-            created: self.created.map(geometry, sym),
-            excluded,
-            territory: geometry.map_mask(sym, self.territory),
-            best: self.best.map(|mv| match mv {
-                Move::Pass => Move::Pass,
-                Move::Stone(point) => Move::Stone(geometry.map_point(sym, point.into()) as u8),
-            }),
-            ..*self
+    pub fn map(mut self, geometry: &Geometry, sym: u8) -> Lemma {
+        if sym == 0 {
+            return self;
         }
+        for board in &mut self.excluded {
+            *board = geometry.map_board(sym, *board);
+        }
+        self.excluded.sort_unstable();
+        self.created = self.created.map(geometry, sym);
+        self.territory = geometry.map_mask(sym, self.territory);
+        self.best = self.best.map(|mv| geometry.map_move(sym, mv));
+        self
     }
 }

@@ -22,7 +22,7 @@ mod transfer;
 mod value;
 
 pub use bench::{BenchReport, BenchRow, bench};
-pub use board_set::{BoardSet, Cube, Print, bloom_of};
+pub use board_set::{BoardSet, Cube, Print};
 pub use komi::{Komi, KomiError};
 pub use lemma::Lemma;
 pub use lookup::{Bounds, Lookup, lookup};

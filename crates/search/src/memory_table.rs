@@ -1,6 +1,6 @@
 //! An unbounded table on the heap: the reference that the mapped table is compared with, and the table of the search's own tests.
 
-use crate::{Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetsHandle, Table, bloom_of};
+use crate::{Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetsHandle, Table};
 use std::collections::HashMap;
 use std::sync::Mutex;
 use superko_rules::Geometry;
@@ -40,8 +40,9 @@ impl Table for MemoryTable {
         let Some((_, lemma)) = lemmas.get(&key).into_iter().flatten().find(|(stored, _)| stored.sets == head.sets) else {
             return false;
         };
-        sets.prints.clone_from(&lemma.created.prints);
-        sets.bloom = lemma.created.bloom;
+        sets.prints.clear();
+        sets.prints.extend_from_slice(lemma.created.prints());
+        sets.bloom = lemma.created.bloom();
         sets.excluded.clone_from(&lemma.excluded);
         true
     }
@@ -54,17 +55,7 @@ impl Table for MemoryTable {
             let cheapest = (0..list.len()).min_by_key(|&at| list[at].1.cost).expect("the list is full");
             list.remove(cheapest);
         }
-        let head = LemmaHead {
-            winner: lemma.winner,
-            margin: lemma.margin,
-            best: lemma.best,
-            territory: lemma.territory,
-            cube: lemma.created.cube,
-            bloom: bloom_of(&lemma.created.prints, lemma.created.bloom),
-            excluded: lemma.excluded.len() as u8,
-            cost_log2: lemma.cost.max(1).ilog2() as u8,
-            sets: SetsHandle([serial, 0]),
-        };
+        let head = LemmaHead::of(lemma, SetsHandle([serial, 0]));
         list.push((head, lemma.clone()));
     }
 

@@ -24,6 +24,10 @@ pub enum Dropped {
     ComposeTerritory,
     /// A lemma serves only komi that its margin covers.
     Margin,
+    /// A second pass wins only for the side that may play it.
+    PassBack,
+    /// A stored lemma is carried to the position through the symmetry that links them.
+    Symmetry,
 }
 
 #[cfg(feature = "mutation")]

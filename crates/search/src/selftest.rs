@@ -27,6 +27,8 @@ pub struct SelftestOptions {
     pub time: Duration,
     /// Stop after so many cases, if given.
     pub cases: Option<u64>,
+    /// Makes a further table to compare on, one a case; the production table is in a crate above this one.
+    pub table: Option<fn(&'static Geometry) -> Box<dyn Table>>,
 }
 
 /// What was compared.
@@ -99,7 +101,7 @@ pub fn selftest(options: &SelftestOptions, progress: &mut dyn FnMut(&SelftestRep
         let geometry = boards[(case % boards.len() as u64) as usize];
         let mut run =
             Case { geometry, seed, rng: Rng::new(seed), oracle: Oracle::new(ORACLE_BUDGET), report: &mut report, counts: &mut counts };
-        run.play();
+        run.play(options.table.map(|make| make(geometry)).as_deref());
         report.coverage = COVERAGE.iter().map(|&name| (name.to_owned(), counts[name])).collect();
         if told.elapsed() >= Duration::from_secs(1) {
             told = Instant::now();
@@ -135,7 +137,7 @@ impl Case<'_> {
         !self.report.mismatches.is_empty()
     }
 
-    fn play(&mut self) {
+    fn play(&mut self, given: Option<&dyn Table>) {
         let mut judged = self.judge_prefixes();
         self.rng.shuffle(&mut judged);
         let shared = MemoryTable::new(self.geometry);
@@ -151,6 +153,9 @@ impl Case<'_> {
             for &komi in &komi {
                 let plain = Options { static_knowledge: false };
                 self.compare("one table for all prefixes", Options::default(), &shared, game, *value, komi);
+                if let Some(table) = given {
+                    self.compare("the production table for all prefixes", Options::default(), table, game, *value, komi);
+                }
                 self.compare("a fresh table", Options::default(), &MemoryTable::new(self.geometry), game, *value, komi);
                 self.compare("a table that forgets", Options::default(), &forgetful, game, *value, komi);
                 self.compare("a fresh table, no static knowledge", plain, &MemoryTable::new(self.geometry), game, *value, komi);
@@ -159,6 +164,9 @@ impl Case<'_> {
                 }
             }
             self.look_up(&shared, game, *value);
+            if let Some(table) = given {
+                self.look_up(table, game, *value);
+            }
             if self.failed() {
                 return;
             }
@@ -171,6 +179,9 @@ impl Case<'_> {
             let value = if swap { -value } else { *value };
             for komi in [Komi::below(value), Komi::below(value + 1)] {
                 self.compare("one table for all prefixes, mirrored", Options::default(), &shared, &image, value, komi);
+                if let Some(table) = given {
+                    self.compare("the production table for all prefixes, mirrored", Options::default(), table, &image, value, komi);
+                }
             }
             if self.failed() {
                 return;

@@ -1,6 +1,6 @@
 //! The table that the search reads and writes. `storage` maps it to a file; `MemoryTable` serves tests.
 
-use crate::{Cube, Lemma, Print};
+use crate::{BoardSet, Cube, Lemma, Print};
 use superko_rules::{Board, Color, Geometry, Move, Position};
 
 /// Exact key of a canonical position: no two positions of one board size share it. Below 2^64 up to 39 points.
@@ -47,6 +47,42 @@ pub struct LemmaHead {
     pub sets: SetsHandle,
 }
 
+impl LemmaHead {
+    /// The fixed part of `lemma`, whose sets are kept under `sets`.
+    pub fn of(lemma: &Lemma, sets: SetsHandle) -> LemmaHead {
+        LemmaHead {
+            winner: lemma.winner,
+            margin: lemma.margin,
+            best: lemma.best,
+            territory: lemma.territory,
+            cube: *lemma.created.cube(),
+            bloom: lemma.created.filter(),
+            excluded: lemma.excluded.len() as u8,
+            cost_log2: lemma.cost.max(1).ilog2() as u8,
+            sets,
+        }
+    }
+
+    /// The lemma with this head and these sets. If the sets are gone, `B` is known by the filter only; `None` if `X` was among
+    /// them, for without it the lemma says nothing.
+    pub fn lemma(&self, sets: Option<LemmaSets>) -> Option<Lemma> {
+        let LemmaSets { prints, bloom, excluded } = match sets {
+            Some(sets) => sets,
+            None if self.excluded == 0 => LemmaSets { bloom: self.bloom, ..LemmaSets::default() },
+            None => return None,
+        };
+        Some(Lemma {
+            winner: self.winner,
+            margin: self.margin,
+            best: self.best,
+            created: BoardSet::with_filter(prints, bloom, self.cube, self.bloom),
+            excluded,
+            territory: self.territory,
+            cost: 1 << self.cost_log2.min(62),
+        })
+    }
+}
+
 /// Names the variable part of a stored lemma inside its table; the table gives it its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetsHandle(pub [u64; 2]);
@@ -66,6 +102,9 @@ pub struct LemmaSets {
 ///
 /// A table may forget whatever it likes. What it returns as a lemma must be, word for word, what was stored under that key.
 pub trait Table: Sync {
+    /// Hints that the position and its numbers will be asked for soon, so that the table's memory can be on its way.
+    fn prefetch(&self, _key: PositionKey, _number_key: u64) {}
+
     /// Appends the heads of all lemmas stored for the position.
     fn lemmas(&self, key: PositionKey, heads: &mut Vec<LemmaHead>);
 

@@ -1,6 +1,6 @@
 //! Reuse of stored lemmas under the current history (theory, Reuse; paper, Theorem 1).
 
-use crate::board_set::{BoardSet, KnownBoard};
+use crate::board_set::KnownBoard;
 use crate::history::History;
 use crate::mutation::{Dropped, dropped};
 use crate::{Cube, Lemma, LemmaHead, LemmaSets, PositionKey, Table};
@@ -92,7 +92,7 @@ impl Transfer {
     /// Conditions (i) to (iii), in the frame of the current history.
     fn applies(&mut self, table: &dyn Table, geometry: &Geometry, found: &Found, history: &History) -> bool {
         let Found { key, sym, head } = found;
-        let back = geometry.inverse(*sym);
+        let back = if dropped(Dropped::Symmetry) { 0 } else { geometry.inverse(*sym) };
         // (iii) No board of the history has a winner stone on T.
         if geometry.map_mask(back, head.territory) & history.stood(head.winner) != 0 && !dropped(Dropped::Territory) {
             return false;
@@ -135,23 +135,8 @@ impl Transfer {
     pub fn fetch(&mut self, table: &dyn Table, found: &Found) -> Option<Lemma> {
         let geometry = table.geometry();
         let Found { key, sym, head } = found;
-        let created = if table.sets(*key, head, &mut self.sets) {
-            BoardSet { prints: self.sets.prints.clone(), bloom: self.sets.bloom, cube: head.cube }
-        } else if head.excluded == 0 {
-            BoardSet { prints: Vec::new(), bloom: head.bloom, cube: head.cube }
-        } else {
-            return None;
-        };
-        let excluded = if head.excluded == 0 { Vec::new() } else { self.sets.excluded.clone() };
-        let stored = Lemma {
-            winner: head.winner,
-            margin: head.margin,
-            best: head.best,
-            created,
-            excluded,
-            territory: head.territory,
-            cost: 1 << head.cost_log2.min(62),
-        };
+        let whole = table.sets(*key, head, &mut self.sets);
+        let stored = head.lemma(whole.then(|| std::mem::take(&mut self.sets)))?;
         Some(stored.map(geometry, geometry.inverse(*sym)))
     }
 }

@@ -13,7 +13,7 @@ const CASES: u64 = 1500;
 /// Runs the selftest with `condition` off, on a stack that holds its recursion. The switch belongs to that thread.
 fn selftest_without(condition: Option<Dropped>, board: &str, seed: u64, cases: u64) -> SelftestReport {
     let boards = vec![parse_board_size(board).unwrap()];
-    let options = SelftestOptions { boards, seed, time: Duration::from_secs(600), cases: Some(cases) };
+    let options = SelftestOptions { boards, seed, time: Duration::from_secs(600), cases: Some(cases), table: None };
     let run = move || {
         drop_condition(condition);
         selftest(&options, &mut |_| {})
@@ -44,6 +44,8 @@ noticed! {
     reuse_iii_territory: Territory on "2x3";
     reuse_iii_territory_2x4: Territory on "2x4";
     reuse_margin: Margin on "1x5";
+    reuse_symmetry: Symmetry on "2x3";
+    pass_back: PassBack on "1x5";
     static_c1: C1 on "2x3";
     static_c1_2x4: C1 on "2x4";
     static_c2: C2 on "2x3";

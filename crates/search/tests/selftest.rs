@@ -15,7 +15,9 @@ fn solver_and_oracle_agree() {
         let seconds = std::env::var("SUPERKO_SELFTEST_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(2);
         let report = on_large_stack({
             let boards = vec![parse_board_size(board).unwrap()];
-            move || selftest(&SelftestOptions { boards, seed: 1, time: Duration::from_secs(seconds), cases: None }, &mut |_| {})
+            move || {
+                selftest(&SelftestOptions { boards, seed: 1, time: Duration::from_secs(seconds), cases: None, table: None }, &mut |_| {})
+            }
         });
         println!("{board} positions {} comparisons {} skipped {}", report.positions, report.comparisons, report.skipped);
         for (name, count) in &report.coverage {
@@ -29,7 +31,7 @@ fn solver_and_oracle_agree() {
 #[test]
 fn the_same_seed_makes_the_same_cases() {
     let run = || {
-        let options = SelftestOptions { boards: Vec::new(), seed: 4711, time: Duration::from_secs(600), cases: Some(24) };
+        let options = SelftestOptions { boards: Vec::new(), seed: 4711, time: Duration::from_secs(600), cases: Some(24), table: None };
         on_large_stack(move || selftest(&options, &mut |_| {}))
     };
     let report = run();

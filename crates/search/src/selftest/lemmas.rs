@@ -49,7 +49,7 @@ impl Case<'_> {
     fn check_lemma(&mut self, table: &MemoryTable, key: PositionKey, lemma: &Lemma, pool: &[Board], broken: Broken) {
         let empty_condition = match broken {
             Broken::Nothing => false,
-            Broken::Created => lemma.created.prints.is_empty(),
+            Broken::Created => lemma.created.prints().is_empty(),
             Broken::Excluded => lemma.excluded.is_empty(),
             Broken::Territory => lemma.territory == 0,
         };
