@@ -45,7 +45,7 @@ for _ in $(seq 300); do
     [ -n "$server" ] && curl -sf "$server/readyz" >/dev/null && break
     sleep 0.1
 done
-[ -n "$server" ] || { echo "demo: the daemon is not ready after 30 s"; cat "$data/log"; exit 1; }
+curl -sf "$server/readyz" >/dev/null || { echo "demo: the daemon is not ready after 30 s"; cat "$data/log"; exit 1; }
 echo "demo: the daemon listens on $server"
 echo "demo: what is 3x3 worth to Black under positional superko?"
 curl -sf -X POST "$server/v1/jobs" -H 'content-type: application/json' -d '{"kind":"value","board":"3x3"}'
