@@ -2,10 +2,14 @@
 # Checks the files that other programs read, and the bench signature.
 set -euo pipefail
 failed=0
+skip() {
+    echo "SKIPPED $1"
+    [ -z "${SUPERKO_SKIPPED-}" ] || echo "SKIPPED $1" >>"$SUPERKO_SKIPPED"
+}
 if command -v promtool >/dev/null; then
     promtool check config --syntax-only dashboards/prometheus.yml || failed=1
 else
-    echo "SKIPPED dashboards/prometheus.yml: promtool is not installed"
+    skip "dashboards/prometheus.yml: promtool is not installed"
 fi
 if command -v systemd-analyze >/dev/null; then
     # The unit names the installed binary, which need not be there: check a copy that names the built one.
@@ -16,7 +20,7 @@ if command -v systemd-analyze >/dev/null; then
     systemd-analyze security --offline=true --threshold=20 --no-pager "$copy/superko.service" | tail -n 1
     systemd-analyze security --offline=true --threshold=20 --no-pager "$copy/superko.service" >/dev/null || failed=1
 else
-    echo "SKIPPED systemd/superko.service: systemd-analyze is not installed"
+    skip "systemd/superko.service: systemd-analyze is not installed"
 fi
 signature=$(target/release/superko bench --json | sed 's/.*"signature":"\([0-9a-f]*\)".*/\1/')
 if [ "$signature" = "$(cat bench/signature.txt)" ]; then

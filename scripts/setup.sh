@@ -1,20 +1,54 @@
 #!/usr/bin/env bash
 # Installs what the build and the tests need and the machine lacks (Debian). Touches no network when nothing is missing.
 set -euo pipefail
-missing=()
-command -v g++ >/dev/null || missing+=(build-essential)
-compgen -G '/usr/lib/llvm-*/lib/clang/*/include/stdbool.h' >/dev/null && compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null ||
-    missing+=(libclang-dev)
-command -v ccache >/dev/null || missing+=(ccache)
-command -v curl >/dev/null || missing+=(curl)
-command -v promtool >/dev/null || missing+=(prometheus)
-command -v systemd-analyze >/dev/null || missing+=(systemd)
-if [ ${#missing[@]} -eq 0 ]; then
-    exit 0
+
+fail() {
+    echo "setup: $1" >&2
+    exit 1
+}
+
+apt_install() {
+    command -v apt-get >/dev/null || return 1
+    local as_root=()
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || return 1
+        as_root=(sudo)
+    fi
+    [ -n "${lists_are_new-}" ] || "${as_root[@]}" apt-get update -qq || return 1
+    lists_are_new=yes
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" </dev/null
+}
+
+command -v cargo >/dev/null || fail "cargo is not installed: install rustup (https://rustup.rs) and open a new shell"
+for component in rustfmt clippy; do
+    name=${component#rust}
+    cargo "$name" --version >/dev/null 2>&1 && continue
+    echo "setup: adding $component"
+    # Without rustup this fails too: its components belong to the toolchain in use.
+    rustup component add "$component" ||
+        fail "$component is not installed and rustup could not add it: run 'rustup component add $component', or install it as your cargo came"
+done
+
+# RocksDB's build needs a C++ compiler and libclang with its headers; the demo needs curl.
+required=()
+command -v g++ >/dev/null || required+=(build-essential)
+[ -n "${LIBCLANG_PATH-}" ] || {
+    compgen -G '/usr/lib/llvm-*/lib/clang/*/include/stdbool.h' >/dev/null && compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null
+} || required+=(libclang-dev)
+command -v curl >/dev/null || required+=(curl)
+if [ ${#required[@]} -gt 0 ]; then
+    echo "setup: installing ${required[*]}"
+    apt_install "${required[@]}" ||
+        fail "cannot install ${required[*]}: install these Debian packages (or what they stand for elsewhere) as root, then try again"
 fi
-echo "setup: installing ${missing[*]}"
-as_root=()
-[ "$(id -u)" -eq 0 ] || as_root=(sudo)
-export DEBIAN_FRONTEND=noninteractive
-"${as_root[@]}" apt-get update -qq
-"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}"
+
+# Without these the build is slower or some tests are skipped, no more.
+while read -r command package use; do
+    command -v "$command" >/dev/null && continue
+    echo "setup: installing $package"
+    apt_install "$package" || echo "setup: NOTE: $package is missing and cannot be installed: $use"
+done <<'END'
+ccache ccache RocksDB is compiled again whenever cargo forgets its objects
+prometheus prometheus the tests of metrics and dashboards are skipped
+systemd-analyze systemd the test of the systemd unit is skipped
+END

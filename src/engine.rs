@@ -147,9 +147,6 @@ impl Engine {
 
     /// Declares the search under way.
     pub fn set_running(&self, running: Option<Arc<Running>>) {
-        if running.is_some() {
-            self.unsaved.store(true, Relaxed);
-        }
         // The counters of the run that ends go into the totals before it is forgotten.
         self.metrics.follow_search(self.running().as_deref());
         *self.running.write().unwrap_or_else(PoisonError::into_inner) = running;
@@ -230,6 +227,11 @@ impl Engine {
         reasons
     }
 
+    /// Declares that lemmas may have been stored since the last checkpoint, by a search that has ended or at an earlier start.
+    pub fn set_unsaved(&self) {
+        self.unsaved.store(true, Relaxed);
+    }
+
     /// Whether a checkpoint would save anything.
     pub fn has_unsaved(&self) -> bool {
         self.unsaved.load(Relaxed) || self.running().is_some()
@@ -260,7 +262,8 @@ impl Engine {
         Ok(job)
     }
 
-    /// Saves the table's lemmas, then the running job's progress. Blocks for seconds on a large table.
+    /// Saves the table's lemmas, then in one step the running job's progress and the checkpoint's record. Blocks for seconds on a
+    /// large table.
     ///
     /// The order makes the record true whenever the daemon dies: progress is read before the lemmas are copied and written after.
     pub fn checkpoint(&self) -> Result<Option<CheckpointReport>, String> {
@@ -269,19 +272,8 @@ impl Engine {
         let started = Instant::now();
         self.unsaved.store(false, Relaxed);
         let live = self.running().map(|running| (running.id, running.live()));
-        let saved = self.store.checkpoint(&table, &[]).map_err(|error| error.to_string()).and_then(|report| {
-            if let Some((id, live)) = live {
-                let recorded = self.jobs.update(id, &[], |job| {
-                    let running = job.data.state == State::Running;
-                    if running {
-                        job.absorb(&live);
-                    }
-                    Ok(running)
-                });
-                recorded.map_err(|error| error.to_string())?;
-            }
-            Ok(report)
-        });
+        let begun = self.store.begin_checkpoint(&table).map_err(|error| error.to_string());
+        let saved = begun.and_then(|pending| self.jobs.commit(pending, live.as_ref()).map_err(|error| error.to_string()));
         match &saved {
             Ok(report) => {
                 self.metrics.checkpoint_done(report, started.elapsed());
@@ -314,7 +306,11 @@ impl Engine {
         let started = Instant::now();
         let (table, origin) = MappedTable::open(&dir.join(name), geometry, self.table_bytes).map_err(|error| error.to_string())?;
         match origin {
-            TableOrigin::Reused => tracing::info!(board = geometry.name(), "the table file is whole"),
+            TableOrigin::Reused => {
+                // It may have been closed before the store had all of its lemmas.
+                self.set_unsaved();
+                tracing::info!(board = geometry.name(), "the table file is whole");
+            }
             TableOrigin::Created | TableOrigin::Rebuilt { .. } => {
                 if let TableOrigin::Rebuilt { reason } = origin {
                     tracing::warn!(board = geometry.name(), reason, "the table file is not whole, rebuilt from the store");

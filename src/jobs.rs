@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 use superko_search::Bounds;
-use superko_storage::{JobRecord, ProofRecord, Store};
+use superko_storage::{CheckpointReport, JobRecord, PendingCheckpoint, ProofRecord, Store};
 
 /// Version of the job body in the store.
 const BODY_VERSION: u32 = 1;
@@ -332,6 +332,21 @@ impl Jobs {
         Ok(self.publish(job))
     }
 
+    /// Ends a checkpoint; if the job that `live` tells of still runs, its progress is part of the same step. Blocks on the disk.
+    pub fn commit(&self, checkpoint: PendingCheckpoint<'_>, live: Option<&(u64, Live)>) -> Result<CheckpointReport, JobError> {
+        let _writer = locked(&self.writer);
+        // A job that was cancelled or finished while the lemmas were copied stays as it is.
+        let job = live.and_then(|(id, live)| {
+            let mut job = Job::clone(&*self.get(*id).filter(|job| job.data.state == State::Running)?);
+            job.absorb(live);
+            Some(job)
+        });
+        let record = job.as_ref().map(Job::record).transpose()?;
+        let report = checkpoint.commit(record.as_slice()).map_err(|error| JobError::Store(error.to_string()))?;
+        job.map(|job| self.publish(job));
+        Ok(report)
+    }
+
     fn publish(&self, job: Job) -> Arc<Job> {
         let job = Arc::new(job);
         self.map.write().unwrap_or_else(PoisonError::into_inner).insert(job.id, job.clone());
@@ -466,5 +481,47 @@ impl Job {
         self.data.step_start = live.step_start;
         self.data.steps.clone_from(&live.steps);
         self.data.bounds = (live.bounds.lower, live.bounds.upper);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use superko_rules::Geometry;
+    use superko_storage::MappedTable;
+
+    #[test]
+    fn a_checkpoint_takes_progress_along_but_not_over_a_cancel() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store = Arc::new(Store::open(dir.path()).expect("opens"));
+        let jobs = Jobs::load(store.clone(), 10).expect("no jobs");
+        let request = JobRequest::from_json(&json!({"kind": "value", "board": "2x2"})).expect("good");
+        let id = jobs.submit(request, None).expect("taken").id;
+        let set = |state| {
+            let change = |job: &mut Job| {
+                job.data.state = state;
+                Ok(true)
+            };
+            jobs.update(id, &[], change).expect("stored");
+        };
+        let table = MappedTable::anonymous(Geometry::get(2, 2).expect("a board"), 1 << 20).expect("a table");
+        let live = |expansions| {
+            let counts = Counts { expansions, ..Counts::default() };
+            (id, Live { counts, step_start: Counts::default(), steps: Vec::new(), bounds: Bounds { lower: 0, upper: 2 }, komi: None })
+        };
+        let as_stored = || Job::from_record(store.job(id).expect("readable").expect("there")).expect("reads").data;
+        set(State::Running);
+        let report = jobs.commit(store.begin_checkpoint(&table).expect("begun"), Some(&live(7))).expect("committed");
+        assert_eq!(report.sequence, 1);
+        for data in [as_stored(), jobs.get(id).expect("there").data.clone()] {
+            assert_eq!((data.state, data.counts.expansions, data.bounds), (State::Running, 7, (0, 2)));
+        }
+        let pending = store.begin_checkpoint(&table).expect("begun");
+        set(State::Cancelled);
+        assert_eq!(jobs.commit(pending, Some(&live(9))).expect("committed").sequence, 2);
+        for data in [as_stored(), jobs.get(id).expect("there").data.clone()] {
+            assert_eq!((data.state, data.counts.expansions), (State::Cancelled, 7));
+        }
     }
 }

@@ -83,6 +83,7 @@ pub struct Metrics {
     pub recovery_duration: Gauge,
     /// Stored records that were refused as damaged.
     pub recovery_refused: IntCounter,
+    read_errors: IntCounter,
     jobs: GaugeVec,
     jobs_finished: IntCounterVec,
     queue_depth: IntGauge,
@@ -93,6 +94,7 @@ pub struct Metrics {
     storage_free: Gauge,
     seen_search: Mutex<Seen<5>>,
     seen_table: Mutex<Seen<2>>,
+    seen_store: Mutex<Seen<1>>,
 }
 
 /// Registers a metric; names are fixed, so a failure is a mistake in this file that every start shows.
@@ -148,6 +150,10 @@ impl Metrics {
                 "Time to open the table in use and to fill it from the store where needed.",
             )?,
             recovery_refused: counter("superko_recovery_refused_total", "Stored records refused as damaged.")?,
+            read_errors: counter(
+                "superko_store_read_errors_total",
+                "Stored lemmas that a look-up could not read: damaged, or the disk failed.",
+            )?,
             jobs: gauges("superko_jobs", "Jobs by state.", &["state"])?,
             jobs_finished: counters("superko_jobs_finished_total", "Jobs that ended since the start, by their last state.", &["state"])?,
             queue_depth: add(&r, IntGauge::new("superko_queue_depth", "Jobs that wait for the solver."))?,
@@ -172,6 +178,7 @@ impl Metrics {
             storage_free: gauge("superko_storage_free_bytes", "Free space where the data directory lies.")?,
             seen_search: Mutex::default(),
             seen_table: Mutex::default(),
+            seen_store: Mutex::default(),
             registry: r.clone(),
         };
         metrics.set_zero();
@@ -265,6 +272,8 @@ impl Metrics {
         let running = engine.running();
         self.follow_search(running.as_deref());
         self.follow_table(engine);
+        let [read_errors] = locked(&self.seen_store).growth(1, [engine.store.read_errors()]);
+        self.read_errors.inc_by(read_errors);
         self.revisit_factor.set(running.as_ref().map_or(0.0, |running| running.counts().revisit_factor()));
         self.root_proof.set(running.as_ref().map_or(0.0, |running| running.control.root_phi.load(Relaxed) as f64));
         self.root_disproof.set(running.as_ref().map_or(0.0, |running| running.control.root_delta.load(Relaxed) as f64));

@@ -95,6 +95,8 @@ fn run_job(engine: &Engine, job: &Arc<Job>) {
                 let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned()).or_else(|| panic.downcast_ref::<String>().cloned());
                 End::Fault(format!("the search panicked: {}", text.unwrap_or_default()))
             });
+            // A cancelled or failed run leaves lemmas too; the checkpoint of a finished one comes next.
+            engine.set_unsaved();
             finish(engine, &job, &running, end);
         }
         Err(JobError::Conflict { .. }) => {}

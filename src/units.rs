@@ -1,5 +1,6 @@
 //! Sizes, durations and times as people write them, and how much memory there is.
 
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 /// Reads `1GiB`, `64MiB`, `512KiB` or a plain number of bytes.
@@ -43,12 +44,19 @@ pub fn check_table_size(bytes: u64) -> Result<(), String> {
 /// The least table that is accepted, in bytes.
 const MIN_TABLE_BYTES: u64 = 1 << 20;
 
-/// Memory that this process may use, in bytes: the machine's, or its control group's limit if that is lower.
+/// Memory that this process may use, in bytes: the machine's, or the limit of a control group that it is in if that is lower.
 fn memory_bytes() -> Option<u64> {
     let meminfo = std::fs::read_to_string("/proc/meminfo").ok()?;
     let kib: u64 = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.trim().strip_suffix(" kB")?.parse().ok()?;
-    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
-    Some(group.unwrap_or(u64::MAX).min(kib << 10))
+    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
+    Some(group_limit(Path::new("/sys/fs/cgroup"), group).unwrap_or(u64::MAX).min(kib << 10))
+}
+
+/// The lowest memory limit of a control group (version 2) and those around it; a service of systemd is two or three deep.
+fn group_limit(root: &Path, group: &str) -> Option<u64> {
+    let limit = |group: &Path| std::fs::read_to_string(root.join(group).join("memory.max")).ok()?.trim().parse().ok();
+    Path::new(group).ancestors().filter_map(limit).min()
 }
 
 /// The present time in RFC 3339, UTC, to the second.
@@ -71,6 +79,24 @@ mod tests {
         assert_eq!(parse_time("90m"), Ok(Duration::from_secs(5400)));
         for bad in ["", "60", "0s", "-1s", "soon"] {
             assert!(parse_time(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_lowest_limit_of_all_groups_counts() {
+        let root = tempfile::tempdir().expect("a directory");
+        let group = root.path().join("system.slice/superko.service");
+        std::fs::create_dir_all(&group).expect("a group");
+        let limit = || group_limit(root.path(), "system.slice/superko.service");
+        assert_eq!(limit(), None);
+        for (path, text, lowest) in [
+            ("system.slice/superko.service", "max", None),
+            ("system.slice", "2048", Some(2048)),
+            ("system.slice/superko.service", "4096", Some(2048)),
+            ("", "1024", Some(1024)),
+        ] {
+            std::fs::write(root.path().join(path).join("memory.max"), format!("{text}\n")).expect("a limit");
+            assert_eq!(limit(), lowest, "{path} {text}");
         }
     }
 

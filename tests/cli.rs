@@ -2,8 +2,10 @@
 
 mod common;
 
-use common::{count, json_of, superko};
+use common::{Guard, count, json_of, superko};
 use serde_json::Value;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
 
 /// Board, value and source: brute force, Drange 1998 or the paper.
 const VALUES: [(&str, i64); 19] = [
@@ -133,5 +135,30 @@ fn exit_codes() {
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!((output.status.code(), output.stdout.len(), error.lines().count()), (Some(2), 0, 1), "{arguments:?}: {error}");
         assert!(words.iter().all(|word| error.contains(word)), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn ctrl_c_gives_what_is_known() {
+    let commands = [&["solve", "--komi", "24.5"][..], &["value"]].map(|command| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_superko"));
+        child.args(command).args(["--board", "5x5", "--table", "64MiB", "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        (command, Guard(child.spawn().expect("it starts")))
+    });
+    for (command, mut child) in commands {
+        let mut errors = BufReader::new(child.0.stderr.take().expect("standard error"));
+        let mut progress = String::new();
+        errors.read_line(&mut progress).expect("a line");
+        assert!(progress.contains("5x5") && progress.contains(" expansions (") && progress.contains(" distinct nodes"), "{progress}");
+        child.signal("INT");
+        assert_eq!(child.exit_status(10).code(), Some(3), "{command:?}");
+        let mut output = String::new();
+        child.0.stdout.take().expect("standard output").read_to_string(&mut output).expect("UTF-8");
+        assert_eq!(output.lines().count(), 1, "{output}");
+        let report: Value = serde_json::from_str(&output).expect("JSON");
+        assert_eq!((&report["board"], &report["status"]), (&"5x5".into(), &"unknown".into()), "{report}");
+        assert!(report[if command[0] == "solve" { "winner" } else { "value" }].is_null(), "{report}");
+        assert!(count(&report["expansions"]) > 0 && count(&report["distinct_nodes"]) > 0, "{report}");
+        assert!(report["elapsed_seconds"].as_f64() > Some(0.0), "{report}");
     }
 }

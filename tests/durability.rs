@@ -2,32 +2,86 @@
 
 mod common;
 
-use common::{Daemon, count, wait_for};
-use serde_json::json;
+use common::{Daemon, agent, count, wait_for};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use superko_storage::Store;
 
 /// Values of Drange 1998 and of the brute force, for jobs that run long enough to be killed.
 const BOARDS: [(&str, i64); 2] = [("2x8", 16), ("3x6", 18)];
 
+/// Submits jobs until the daemon takes no more, says when some have been taken, and returns all that were.
+fn submit_until_refused(url: &str, started: &Sender<()>) -> Vec<u64> {
+    let mut acknowledged = Vec::new();
+    for number in 0.. {
+        let body = json!({"kind": "value", "board": "3x6", "label": format!("late {number}")});
+        let Ok(mut answer) = agent().post(url).send_json(&body) else { break };
+        if answer.status() != 202 {
+            break;
+        }
+        let job: Value = answer.body_mut().read_json().expect("JSON");
+        acknowledged.push(job["id"].as_u64().expect("an id"));
+        if acknowledged.len() == 5 {
+            started.send(()).expect("the test waits");
+        }
+    }
+    acknowledged
+}
+
 #[test]
-fn sigterm_keeps_a_running_job() {
-    for signals in [1, 2] {
+fn a_stop_loses_nothing_that_was_acknowledged() {
+    for signals in [&["TERM"][..], &["INT"], &["TERM", "TERM"], &["TERM", "INT", "TERM"]] {
         let dir = tempfile::tempdir().expect("a directory");
         let mut daemon = Daemon::start(dir.path());
+        let done = daemon.wait_until(daemon.submit(&json!({"kind": "value", "board": "2x3"})), "succeeded");
         let id = daemon.submit(&json!({"kind": "value", "board": "4x5"}));
         let before = wait_for("checkpoint", 60, || {
             Some(count(&daemon.job(id)["progress"]["checkpoint_expansions"])).filter(|&expansions| expansions > 0)
         });
-        for _ in 0..signals {
-            daemon.terminate();
+        let cancelled = daemon.submit(&json!({"kind": "value", "board": "2x8"}));
+        daemon.cancel(cancelled);
+        let (started, wait) = channel();
+        let url = daemon.url("/v1/jobs");
+        let submitter = std::thread::spawn(move || submit_until_refused(&url, &started));
+        wait.recv_timeout(Duration::from_secs(60)).expect("jobs are taken");
+        for signal in signals {
+            daemon.signal(signal);
         }
-        assert_eq!(daemon.exit_status(60).code(), Some(0), "{signals} signals");
+        let acknowledged = submitter.join().expect("the submitter ends");
+        assert_eq!(daemon.exit_status(60).code(), Some(0), "{signals:?}");
+        drop(daemon);
         let daemon = Daemon::start(dir.path());
+        assert_eq!(daemon.job(done["id"].as_u64().expect("an id")), done, "{signals:?}");
+        assert_eq!(daemon.job(cancelled)["state"], "cancelled", "{signals:?}");
         let after = daemon.job(id);
-        assert!(count(&after["progress"]["expansions"]) >= before, "{signals} signals: {after}");
-        assert!(["queued", "running"].contains(&after["state"].as_str().expect("a state")), "{after}");
+        assert!(count(&after["progress"]["expansions"]) >= before, "{signals:?}: {after}");
+        assert_eq!(after["state"], "running", "{signals:?}: {after}");
+        for id in acknowledged {
+            assert_eq!(daemon.job(id)["state"], "queued", "{signals:?}");
+        }
     }
+}
+
+#[test]
+fn a_cancelled_run_leaves_its_lemmas() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut daemon = Daemon::start_with(dir.path(), "table = \"64MiB\"\ncheckpoint_interval_seconds = 86400\n");
+    let id = daemon.submit(&json!({"kind": "value", "board": "2x8"}));
+    let past = |expansions: u64| {
+        wait_for("expansions", 60, || Some(count(&daemon.job(id)["progress"]["expansions"])).filter(|&now| now > expansions))
+    };
+    past(0);
+    let (status, first) = daemon.post("/v1/admin/checkpoint", &Value::Null);
+    assert_eq!(status, 200, "{first}");
+    past(past(0) + 10_000);
+    daemon.cancel(id);
+    wait_for("end of the search", 60, || (daemon.metric("superko_search_root_proof_number") == 0.0).then_some(()));
+    daemon.terminate();
+    assert_eq!(daemon.exit_status(60).code(), Some(0));
+    let last = Store::open(&dir.path().join("data")).expect("opens").last_checkpoint().expect("readable").expect("a checkpoint");
+    assert!(last.sequence > count(&first["sequence"]) && last.lemmas > 0, "{first} is the last but for {last:?}");
 }
 
 #[test]

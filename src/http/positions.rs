@@ -58,7 +58,17 @@ fn look_up(engine: &Engine, position: &Position, komi: Option<Komi>) -> Value {
         tables.push(&**table);
     }
     tables.push(&stored);
+    let unread = engine.store.read_errors();
     let found = lookup(&tables, &position.game);
+    let unread = engine.store.read_errors() - unread;
+    if unread > 0 {
+        // What could not be read counts as not proven; the answer stays true.
+        tracing::error!(
+            board = geometry.name(),
+            unread,
+            "stored lemmas could not be read: check the disk, restore the data directory from a backup"
+        );
+    }
     let mover = position.to_move();
     let next_moves: Vec<Value> = found
         .moves

@@ -7,7 +7,8 @@ mod table;
 mod words;
 
 pub use store::{
-    CheckpointRecord, CheckpointReport, JobRecord, ProofRecord, RestoreReport, Store, StoreError, StoreTable, disk_free_bytes,
+    CheckpointRecord, CheckpointReport, JobRecord, PendingCheckpoint, ProofRecord, RestoreReport, Store, StoreError, StoreTable,
+    disk_free_bytes,
 };
 pub use table::{MappedTable, TableError, TableOccupancy, TableOrigin};
 

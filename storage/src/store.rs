@@ -282,61 +282,60 @@ impl Store {
         Ok(proofs)
     }
 
-    /// Copies what the table has proven since the last checkpoint, then records progress.
-    ///
-    /// Lemmas go first, in bounded batches: a lemma is true wherever it is, so a part of them does no harm. The jobs' progress, the
-    /// costly numbers and the checkpoint's own record follow in one synced batch, so that no progress is ever on record without
-    /// the lemmas it rests on. Searching threads are never stopped. If it fails, every lemma stays due.
+    /// Copies what the table has proven since the last checkpoint, then records progress; see [`Store::begin_checkpoint`].
     pub fn checkpoint(&self, table: &MappedTable, jobs: &[JobRecord]) -> Result<CheckpointReport, StoreError> {
-        self.checkpoint_inner(table, jobs).inspect_err(|_| table.mark_all_dirty())
+        self.begin_checkpoint(table)?.commit(jobs)
     }
 
-    fn checkpoint_inner(&self, table: &MappedTable, jobs: &[JobRecord]) -> Result<CheckpointReport, StoreError> {
+    /// The long part of a checkpoint: copies what the table has proven since the last one.
+    ///
+    /// Lemmas go first, in bounded batches: a lemma is true wherever it is, so a part of them does no harm. The jobs' progress, the
+    /// costly numbers and the checkpoint's own record follow with [`PendingCheckpoint::commit`] in one synced batch, so that no
+    /// progress is ever on record without the lemmas it rests on. Searching threads are never stopped. If it fails or is never
+    /// committed, every lemma stays due.
+    pub fn begin_checkpoint<'a>(&'a self, table: &'a MappedTable) -> Result<PendingCheckpoint<'a>, StoreError> {
         let started = Instant::now();
         let geometry = table.geometry();
         let sequence = self.last_checkpoint()?.map_or(1, |record| record.sequence + 1);
-        let (mut lemmas, mut bytes) = (0u64, 0u64);
-        let mut batch = WriteBatch::default();
+        let mut pending = PendingCheckpoint {
+            store: self,
+            table,
+            batch: WriteBatch::default(),
+            sequence,
+            lemmas: 0,
+            numbers: 0,
+            bytes: 0,
+            started,
+            committed: false,
+        };
         let family = self.family("lemmas");
         table.visit_dirty(|key, lemma| {
             let payload = codec::encode_lemma(&lemma);
             let mut full_key = position_prefix(geometry, key);
             full_key.extend_from_slice(&crc32fast::hash(&payload[LEMMA_IDENTITY..]).to_be_bytes());
             full_key.extend_from_slice(&payload[..2]);
-            batch.put_cf(family, &full_key, codec::seal("lemmas", &full_key, &payload));
-            lemmas += 1;
-            if batch.size_in_bytes() >= BATCH_BYTES {
-                bytes += batch.size_in_bytes() as u64;
-                self.db.write(std::mem::take(&mut batch))?;
+            pending.batch.put_cf(family, &full_key, codec::seal("lemmas", &full_key, &payload));
+            pending.lemmas += 1;
+            if pending.batch.size_in_bytes() >= BATCH_BYTES {
+                pending.bytes += pending.batch.size_in_bytes() as u64;
+                self.db.write(std::mem::take(&mut pending.batch))?;
             }
             Ok::<(), StoreError>(())
         })?;
         let numbers = table.costly_numbers(COSTLY_EXPANSIONS, MOST_NUMBERS);
-        let name = geometry.name();
-        let prefix = board_prefix(&name);
+        let prefix = board_prefix(&geometry.name());
         let mut end = prefix.clone();
         *end.last_mut().expect("a prefix is not empty") += 1;
         let numbers_family = self.family("numbers");
-        batch.delete_range_cf(numbers_family, prefix.as_slice(), end.as_slice());
+        pending.batch.delete_range_cf(numbers_family, prefix.as_slice(), end.as_slice());
         for (key, numbers) in &numbers {
             let mut full_key = prefix.clone();
             full_key.extend_from_slice(&key.to_be_bytes());
             let words = [numbers.phi, numbers.delta, numbers.cost].map(u32::to_be_bytes).concat();
-            batch.put_cf(numbers_family, &full_key, codec::seal("numbers", &full_key, &words));
+            pending.batch.put_cf(numbers_family, &full_key, codec::seal("numbers", &full_key, &words));
         }
-        for job in jobs {
-            self.put_job(&mut batch, job);
-        }
-        let unix_seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
-        let record = CheckpointRecord { sequence, unix_seconds, board: name, lemmas, numbers: numbers.len() as u64 };
-        let json = serde_json::to_vec(&record).expect("plain fields are serialisable");
-        let key = sequence.to_be_bytes();
-        batch.put_cf(self.family("checkpoints"), key, codec::seal("checkpoints", &key, &json));
-        bytes += batch.size_in_bytes() as u64;
-        let mut options = WriteOptions::default();
-        options.set_sync(true);
-        self.db.write_opt(batch, &options)?;
-        Ok(CheckpointReport { sequence, lemmas, numbers: numbers.len() as u64, bytes, seconds: started.elapsed().as_secs_f64() })
+        pending.numbers = numbers.len() as u64;
+        Ok(pending)
     }
 
     /// The newest checkpoint.
@@ -397,6 +396,56 @@ impl Store {
         self.db.flush_wal(true)?;
         self.db.cancel_all_background_work(true);
         Ok(())
+    }
+}
+
+/// A checkpoint whose lemmas are on their way, before its last, deciding step.
+pub struct PendingCheckpoint<'a> {
+    store: &'a Store,
+    table: &'a MappedTable,
+    batch: WriteBatch,
+    sequence: u64,
+    lemmas: u64,
+    numbers: u64,
+    bytes: u64,
+    started: Instant,
+    committed: bool,
+}
+
+impl std::fmt::Debug for PendingCheckpoint<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PendingCheckpoint").field("sequence", &self.sequence).finish_non_exhaustive()
+    }
+}
+
+impl PendingCheckpoint<'_> {
+    /// Records the jobs' progress, the numbers and the checkpoint itself in one synced step.
+    pub fn commit(mut self, jobs: &[JobRecord]) -> Result<CheckpointReport, StoreError> {
+        let PendingCheckpoint { store, sequence, lemmas, numbers, started, .. } = self;
+        let mut batch = std::mem::take(&mut self.batch);
+        for job in jobs {
+            store.put_job(&mut batch, job);
+        }
+        let unix_seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
+        let record = CheckpointRecord { sequence, unix_seconds, board: self.table.geometry().name(), lemmas, numbers };
+        let json = serde_json::to_vec(&record).expect("plain fields are serialisable");
+        let key = sequence.to_be_bytes();
+        batch.put_cf(store.family("checkpoints"), key, codec::seal("checkpoints", &key, &json));
+        let bytes = self.bytes + batch.size_in_bytes() as u64;
+        let mut options = WriteOptions::default();
+        options.set_sync(true);
+        store.db.write_opt(batch, &options)?;
+        self.committed = true;
+        Ok(CheckpointReport { sequence, lemmas, numbers, bytes, seconds: started.elapsed().as_secs_f64() })
+    }
+}
+
+impl Drop for PendingCheckpoint<'_> {
+    fn drop(&mut self) {
+        if !self.committed {
+            // Which of the lemmas have reached the disk is not known.
+            self.table.mark_all_dirty();
+        }
     }
 }
 

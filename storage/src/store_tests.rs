@@ -130,6 +130,24 @@ fn checkpoint_then_restore_gives_the_same_lemmas() {
 }
 
 #[test]
+fn a_checkpoint_counts_only_once_committed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = Store::open(directory.path()).expect("opens");
+    let table = table();
+    (0..40).for_each(|key| table.store_lemma(key, &lemma_of(key, 1, 4, 0)));
+    drop(store.begin_checkpoint(&table).expect("begun"));
+    assert_eq!(store.last_checkpoint().expect("readable"), None);
+    // The lemmas of the one that was given up are due again, and its number is free.
+    let pending = store.begin_checkpoint(&table).expect("begun");
+    assert_eq!(store.job(3).expect("readable"), None);
+    let report = pending.commit(&[job(3)]).expect("committed");
+    assert_eq!((report.sequence, report.lemmas), (1, 40));
+    assert_eq!(store.job(3).expect("readable"), Some(job(3)));
+    assert_eq!(store.last_checkpoint().expect("readable").map(|record| record.lemmas), Some(40));
+    assert_eq!(store.checkpoint(&table, &[]).expect("another").lemmas, 0);
+}
+
+#[test]
 fn a_damaged_lemma_is_counted_and_not_believed() {
     let directory = tempfile::tempdir().expect("a directory");
     let store = Store::open(directory.path()).expect("opens");

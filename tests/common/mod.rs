@@ -2,8 +2,9 @@
 #![allow(dead_code, missing_docs)]
 
 use serde_json::Value;
-use std::net::TcpListener;
-use std::path::Path;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -36,50 +37,154 @@ pub fn wait_for<T>(what: &str, seconds: u64, mut probe: impl FnMut() -> Option<T
     }
 }
 
+/// Says that a test cannot run here, and why: past the harness, which hides what passing tests print, and to `make test`, which counts.
+pub fn skip(what: &str, reason: &dyn std::fmt::Display) {
+    let line = format!("SKIPPED {what}: {reason}\n");
+    std::io::stderr().write_all(line.as_bytes()).expect("standard error");
+    if let Some(path) = std::env::var_os("SUPERKO_SKIPPED") {
+        let mut file = File::options().append(true).create(true).open(path).expect("the list of skipped tests");
+        file.write_all(line.as_bytes()).expect("the list of skipped tests");
+    }
+}
+
+/// A process that is killed when dropped.
+pub struct Guard(pub Child);
+
+impl Guard {
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill").arg(format!("-{name}")).arg(self.0.id().to_string()).status().expect("kill");
+        assert!(sent.success());
+    }
+
+    pub fn exit_status(&mut self, seconds: u64) -> ExitStatus {
+        wait_for("exit", seconds, || self.0.try_wait().expect("wait"))
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// An answer to a request.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: ureq::http::HeaderMap,
+    pub json: Value,
+}
+
+impl Answer {
+    fn read(mut answer: ureq::http::Response<ureq::Body>) -> Answer {
+        let json = answer.body_mut().read_json().expect("JSON");
+        let answer = Answer { status: answer.status().as_u16(), headers: answer.headers().clone(), json };
+        if answer.status >= 400 {
+            // Every error has the one form.
+            assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{answer:?}");
+            assert_eq!(answer.json["status"], answer.status, "{answer:?}");
+            for field in ["type", "title", "detail", "code"] {
+                assert!(answer.json[field].as_str().is_some_and(|text| !text.is_empty()), "no {field}: {answer:?}");
+            }
+        }
+        answer
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().expect("a header in ASCII"))
+    }
+}
+
 /// A running daemon; killed when dropped.
 pub struct Daemon {
-    child: Child,
+    process: Guard,
+    log: PathBuf,
     pub port: u16,
 }
+
+/// Settings of the daemons of most tests: little memory, frequent checkpoints.
+const CONFIG: &str = "table = \"64MiB\"\ncheckpoint_interval_seconds = 1\n";
 
 impl Daemon {
     /// Starts a daemon on `dir` and waits until it is ready.
     pub fn start(dir: &Path) -> Daemon {
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port();
-        let config = dir.join("test.toml");
-        std::fs::write(&config, "table = \"64MiB\"\ncheckpoint_interval_seconds = 1\nlog = \"warn\"\n").expect("the configuration");
+        Daemon::start_with(dir, CONFIG)
+    }
+
+    /// Starts a daemon with this configuration file.
+    pub fn start_with(dir: &Path, config: &str) -> Daemon {
+        let (file, log) = (dir.join("test.toml"), dir.join("log"));
+        std::fs::write(&file, config).expect("the configuration");
         let child = Command::new(env!("CARGO_BIN_EXE_superko"))
-            .args(["serve", "--listen", &format!("127.0.0.1:{port}")])
-            .arg("--config")
-            .arg(&config)
+            .args(["serve", "--listen", "127.0.0.1:0", "--config"])
+            .arg(&file)
             .arg("--data")
             .arg(dir.join("data"))
             .stdin(Stdio::null())
+            .stderr(File::create(&log).expect("the log"))
             .spawn()
             .expect("the daemon starts");
-        let mut daemon = Daemon { child, port };
+        let mut daemon = Daemon { process: Guard(child), log, port: 0 };
+        // The system picks a free port, the log says which.
+        daemon.port = wait_for("listening daemon", 60, || {
+            daemon.assert_running();
+            let log = daemon.log();
+            let address = log.split_once("listening address=")?.1.split_whitespace().next()?;
+            address.rsplit_once(':').and_then(|(_, port)| port.parse().ok())
+        });
         wait_for("ready daemon", 60, || {
-            assert_eq!(daemon.child.try_wait().expect("wait"), None, "the daemon ended while it started");
+            daemon.assert_running();
             let answer = agent().get(daemon.url("/readyz")).call();
             answer.ok().filter(|answer| answer.status() == 200).map(drop)
         });
         daemon
     }
 
+    fn assert_running(&mut self) {
+        assert_eq!(self.process.0.try_wait().expect("wait"), None, "the daemon ended while it started");
+    }
+
+    /// What the daemon has logged so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).expect("the log")
+    }
+
     pub fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
+    /// A request of any kind with any body.
+    pub fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        let mut request = ureq::http::Request::builder().method(method).uri(self.url(path));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        Answer::read(agent().run(request.body(body).expect("a request")).expect(path))
+    }
+
     /// Status and JSON of a GET.
     pub fn get(&self, path: &str) -> (u16, Value) {
-        let mut answer = agent().get(self.url(path)).call().expect(path);
-        (answer.status().as_u16(), answer.body_mut().read_json().expect("JSON"))
+        let answer = Answer::read(agent().get(self.url(path)).call().expect(path));
+        (answer.status, answer.json)
     }
 
     /// Status and JSON of a POST.
     pub fn post(&self, path: &str, body: &Value) -> (u16, Value) {
-        let mut answer = agent().post(self.url(path)).send_json(body).expect(path);
-        (answer.status().as_u16(), answer.body_mut().read_json().expect("JSON"))
+        let answer = Answer::read(agent().post(self.url(path)).send_json(body).expect(path));
+        (answer.status, answer.json)
+    }
+
+    /// The text of `/metrics`.
+    pub fn metrics(&self) -> String {
+        agent().get(self.url("/metrics")).call().expect("metrics").body_mut().read_to_string().expect("text")
+    }
+
+    /// The value of the first series in `/metrics` that begins so.
+    pub fn metric(&self, series: &str) -> f64 {
+        let text = self.metrics();
+        let line = text.lines().find(|line| line.starts_with(series)).unwrap_or_else(|| panic!("no {series}"));
+        line.rsplit(' ').next().and_then(|number| number.parse().ok()).expect("a number")
     }
 
     pub fn job(&self, id: u64) -> Value {
@@ -95,29 +200,41 @@ impl Daemon {
         job["id"].as_u64().expect("an id")
     }
 
+    /// Waits until a job is in a state.
+    pub fn wait_until(&self, id: u64, state: &str) -> Value {
+        wait_for(state, 120, || Some(self.job(id)).filter(|job| job["state"] == state))
+    }
+
+    pub fn cancel(&self, id: u64) -> (u16, Value) {
+        self.post(&format!("/v1/jobs/{id}/cancel"), &Value::Null)
+    }
+
     /// `kill -9`.
-    pub fn kill(mut self) {
-        self.child.kill().expect("kill");
-        self.child.wait().expect("wait");
+    pub fn kill(self) {
+        drop(self);
+    }
+
+    pub fn signal(&self, name: &str) {
+        self.process.signal(name);
     }
 
     pub fn terminate(&self) {
-        let sent = Command::new("kill").arg("-TERM").arg(self.child.id().to_string()).status().expect("kill");
-        assert!(sent.success());
+        self.signal("TERM");
     }
 
     pub fn exit_status(&mut self, seconds: u64) -> ExitStatus {
-        wait_for("exit", seconds, || self.child.try_wait().expect("wait"))
+        self.process.exit_status(seconds)
     }
 }
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("the daemon's log:\n{}", std::fs::read_to_string(&self.log).unwrap_or_default());
+        }
     }
 }
 
-fn agent() -> ureq::Agent {
+pub fn agent() -> ureq::Agent {
     ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(30))).build().into()
 }
