@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
 /// Board, value and source: brute force, Drange 1998 or the paper.
-const VALUES: [(&str, i64); 19] = [
+const VALUES: [(&str, i64); 22] = [
     ("1x1", 0),
     ("1x2", 0),
     ("1x3", 3),
@@ -18,6 +18,9 @@ const VALUES: [(&str, i64); 19] = [
     ("1x7", 2),
     ("1x8", 3),
     ("1x9", 0),
+    ("1x10", 1),
+    ("1x11", 2),
+    ("1x12", 2),
     ("2x2", 1),
     ("2x3", 0),
     ("2x4", 8),
@@ -92,9 +95,13 @@ fn superko_witnesses() {
 #[test]
 fn expansions_stay_under_their_ceilings() {
     let mut over = Vec::new();
-    for (board, value, full, ceiling) in
-        [("1x9", 0.0, false, 20_000), ("2x7", 14.0, true, 500_000), ("3x5", 15.0, true, 500_000), ("4x4", 2.0, false, 1_000_000)]
-    {
+    for (board, value, full, ceiling) in [
+        ("1x9", 0.0, false, 20_000),
+        ("1x12", 2.0, false, 2_000_000),
+        ("2x7", 14.0, true, 500_000),
+        ("3x5", 15.0, true, 500_000),
+        ("4x4", 2.0, false, 1_000_000),
+    ] {
         let komis = if full { vec![value - 0.5] } else { vec![value - 0.5, value + 0.5] };
         // A limit past the ceiling keeps a miss from running for hours.
         let solves = komis.iter().map(|komi| {
