@@ -295,15 +295,18 @@ impl Engine {
         if let Some(table) = self.table().filter(|table| table.geometry() == geometry) {
             return Ok(table);
         }
+        let started = Instant::now();
+        tracing::info!(board = geometry.name(), "preparing the table");
+        let mut still_read = false;
         if self.table().is_some() {
             self.checkpoint()?;
-            self.close_table();
+            // The store has its lemmas and the next board takes over its file: there is nothing to write back.
+            still_read = self.release_table().is_none();
         }
         let dir = self.data_dir.join("tables");
         std::fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
         let name = format!("{}.table", geometry.name());
-        remove_other_tables(&dir, &name).map_err(|error| format!("{}: {error}", dir.display()))?;
-        let started = Instant::now();
+        take_over_tables(&dir, &name, still_read).map_err(|error| format!("{}: {error}", dir.display()))?;
         let (table, origin) = MappedTable::open(&dir.join(name), geometry, self.table_bytes).map_err(|error| error.to_string())?;
         match origin {
             TableOrigin::Reused => {
@@ -313,7 +316,7 @@ impl Engine {
             }
             TableOrigin::Created | TableOrigin::Rebuilt { .. } => {
                 if let TableOrigin::Rebuilt { reason } = origin {
-                    tracing::warn!(board = geometry.name(), reason, "the table file is not whole, rebuilt from the store");
+                    tracing::info!(board = geometry.name(), reason, "the table file cannot be used as it is, emptied");
                 }
                 let report = self.store.restore(&table).map_err(|error| error.to_string())?;
                 self.metrics.recovery_refused.inc_by(report.refused);
@@ -329,33 +332,45 @@ impl Engine {
 
     /// Closes the table in use so that its file counts as whole. A reader that holds on to it for long leaves it to be rebuilt.
     pub fn close_table(&self) {
+        if let Some(table) = self.release_table()
+            && let Err(error) = table.close_clean()
+        {
+            tracing::error!(%error, "the table file could not be closed, it will be rebuilt from the store");
+        }
+    }
+
+    /// Takes the table out of use; `None` if there is none, or if a reader holds on to it for more than five seconds.
+    fn release_table(&self) -> Option<MappedTable> {
         // A checkpoint reads the table for as long as it takes.
         let _no_checkpoint = locked(&self.checkpoint);
         self.metrics.follow_table(self);
-        let Some(mut table) = self.table.write().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner).take()?;
         for _ in 0..500 {
             match Arc::try_unwrap(table) {
-                Ok(table) => {
-                    if let Err(error) = table.close_clean() {
-                        tracing::error!(%error, "the table file could not be closed, it will be rebuilt from the store");
-                    }
-                    return;
-                }
+                Ok(table) => return Some(table),
                 Err(shared) => table = shared,
             }
             std::thread::sleep(Duration::from_millis(10));
         }
         tracing::warn!("the table is still being read, its file will be rebuilt from the store");
+        None
     }
 }
 
-/// Keeps the disk bounded: only the table in use has a file, the store holds the lemmas of all others.
-fn remove_other_tables(dir: &Path, keep: &str) -> std::io::Result<()> {
+/// Keeps the disk bounded: only the table in use has a file, the store holds the lemmas of all others. The file of another board
+/// becomes the wanted one's if that has none, since it is quicker to empty than to free and allocate; not if it is still mapped:
+/// its reader would find lemmas of the new board under keys of the old.
+fn take_over_tables(dir: &Path, wanted: &str, still_read: bool) -> std::io::Result<()> {
     for entry in std::fs::read_dir(dir)? {
         let path = entry?.path();
         let is_table = path.extension().is_some_and(|extension| extension == "table");
-        if is_table && path.file_name().is_some_and(|name| name != keep) {
+        if !is_table || path.file_name().is_some_and(|name| name == wanted) {
+            continue;
+        }
+        if still_read || dir.join(wanted).exists() {
             std::fs::remove_file(&path)?;
+        } else {
+            std::fs::rename(&path, dir.join(wanted))?;
         }
     }
     Ok(())

@@ -226,7 +226,7 @@ pub fn parse_setup_text(text: &str) -> Result<Value, String> {
         return serde_json::from_str(text).map_err(|error| format!("is not valid JSON: {error}"));
     }
     let mut rows: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let last = rows.pop().unwrap_or_default();
+    let last = rows.pop().ok_or("is empty: expected the board's rows and a last line \"to move: black\" or \"to move: white\"")?;
     let to_move = last
         .to_ascii_lowercase()
         .strip_prefix("to move:")

@@ -71,6 +71,9 @@ fn run_job(engine: &Engine, job: &Arc<Job>) {
     };
     engine.set_problem("table", None);
     engine.set_recovered();
+    if engine.is_stopping() {
+        return;
+    }
     // The record may have changed while the table was opened.
     let Some(job) = engine.jobs.get(job.id).filter(|job| job.data.state.is_open()) else { return };
     let running = Arc::new(Running::new(&job));
@@ -114,6 +117,17 @@ fn run_job(engine: &Engine, job: &Arc<Job>) {
 /// Stores how a run ended; until the store has taken that, the job stays running.
 fn finish(engine: &Engine, job: &Job, running: &Running, end: End) {
     if let End::Asked = end {
+        // A cancelled job keeps the bounds it had, once the lemmas behind them are in the store.
+        let cancelled = |job: &Job| job.data.state == State::Cancelled;
+        if engine.jobs.get(job.id).is_some_and(|job| cancelled(&job)) && engine.checkpoint().is_ok() {
+            let kept = engine.jobs.update(job.id, &[], |job| {
+                job.absorb(&running.live());
+                Ok(cancelled(job))
+            });
+            if let Err(error) = kept {
+                tracing::error!(job = job.id, %error, "the bounds of a cancelled job could not be kept");
+            }
+        }
         return;
     }
     while engine.jobs.get(job.id).is_some_and(|job| job.data.state == State::Running) {

@@ -136,7 +136,12 @@ impl Server {
 
     /// The JSON of an answer; an error answer becomes a failure with its sentence.
     fn answer(&self, response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Value, Failure> {
-        let mut response = response.map_err(|error| Failure::other(format!("--server {}: {error}", self.server)))?;
+        let mut response = response.map_err(|error| match error {
+            ureq::Error::BadUri(_) | ureq::Error::Http(_) | ureq::Error::TlsRequired => {
+                Failure::bad_input(format!("--server {}: expected an address such as http://127.0.0.1:7465 (no TLS)", self.server))
+            }
+            error => Failure::other(format!("--server {}: {error}", self.server)),
+        })?;
         let status = response.status();
         let body: Value = response
             .body_mut()

@@ -28,6 +28,9 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let board = arguments.board.as_deref().map(parse_board_size).transpose();
     let boards = board.map_err(|error| Failure::bad_input(format!("--board: {error}")))?.into_iter().collect();
+    if arguments.cases == Some(0) {
+        return Err(Failure::bad_input("--cases 0: expected at least 1"));
+    }
     if arguments.seconds == 0 {
         return Err(Failure::bad_input("--seconds 0: expected at least 1"));
     }

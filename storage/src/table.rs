@@ -110,12 +110,13 @@ impl MappedTable {
     }
 
     /// The table in the file at `path`: the one that is there if it is whole, of this board, size, version and rules, and was
-    /// closed cleanly; otherwise an empty one in its place. The file's blocks are allocated before it is mapped.
+    /// closed cleanly; otherwise an empty one in its place. The file's blocks are allocated before it is mapped. Nothing else may
+    /// have the file mapped: a reader would see it turn into another table.
     pub fn open(path: &Path, geometry: &'static Geometry, bytes: u64) -> Result<(MappedTable, TableOrigin), TableError> {
         let layout = Layout::new(bytes)?;
         let io_error = |source: io::Error| TableError::Io { path: path.to_owned(), source };
-        let origin = match OpenOptions::new().read(true).write(true).open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => TableOrigin::Created,
+        let (origin, emptied) = match OpenOptions::new().read(true).write(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (TableOrigin::Created, None),
             Err(error) => return Err(io_error(error)),
             Ok(file) => {
                 // A file that was copied may have holes: see `allocate`.
@@ -134,21 +135,33 @@ impl MappedTable {
                             table.recount();
                             return Ok((table, TableOrigin::Reused));
                         }
-                        Some(reason) => TableOrigin::Rebuilt { reason },
+                        Some(reason) => {
+                            drop(words);
+                            // To free the blocks and to allocate others can take a disk a minute a GiB; they are zeroed in place
+                            // where the file system can do that.
+                            let emptied = zero(&file, layout.bytes).is_ok().then_some(file);
+                            (TableOrigin::Rebuilt { reason }, emptied)
+                        }
                     }
                 } else {
-                    TableOrigin::Rebuilt { reason: format!("its size is {found} bytes, expected {}", layout.bytes) }
+                    (TableOrigin::Rebuilt { reason: format!("its size is {found} bytes, expected {}", layout.bytes) }, None)
                 }
             }
         };
-        if origin != TableOrigin::Created {
-            std::fs::remove_file(path).map_err(io_error)?;
-        }
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path).map_err(io_error)?;
-        if let Err(error) = allocate(&file, layout.bytes) {
-            let _ = std::fs::remove_file(path);
-            return Err(io_error(error));
-        }
+        let file = match emptied {
+            Some(file) => file,
+            None => {
+                if origin != TableOrigin::Created {
+                    std::fs::remove_file(path).map_err(io_error)?;
+                }
+                let file = OpenOptions::new().read(true).write(true).create_new(true).open(path).map_err(io_error)?;
+                if let Err(error) = allocate(&file, layout.bytes) {
+                    let _ = std::fs::remove_file(path);
+                    return Err(io_error(error));
+                }
+                file
+            }
+        };
         let words = Words::file(&file).map_err(io_error)?;
         let table = MappedTable::new(geometry, layout, words, Some((file, path.to_owned())));
         table.write_header(false, false).map_err(io_error)?;
@@ -694,6 +707,12 @@ impl RecordHash {
         self.chains.rotate_right(self.length % 4);
         self.chains.iter().fold(0x4528_21e6_38d0_1377, |state, &chain| mix(state, chain))
     }
+}
+
+/// Makes a file read as zeros and keeps its blocks.
+fn zero(file: &File, bytes: usize) -> io::Result<()> {
+    let zero = || rustix::fs::fallocate(file, rustix::fs::FallocateFlags::ZERO_RANGE, 0, bytes as u64);
+    Ok(rustix::io::retry_on_intr(zero)?)
 }
 
 /// Allocates every block of a file: a write to a hole of a mapped file kills the process with SIGBUS when the disk is full.

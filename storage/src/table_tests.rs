@@ -2,7 +2,7 @@
 
 use super::*;
 use std::collections::HashMap;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use superko_search::MemoryTable;
 
 const MIB: u64 = 1 << 20;
@@ -309,6 +309,28 @@ fn a_file_that_disagrees_is_rebuilt_with_a_reason() {
     fresh();
     OpenOptions::new().write(true).open(&path).expect("the file").set_len(5000).expect("shrinks");
     rebuilt((3, 3), MIB, "size is 5000 bytes");
+}
+
+#[test]
+fn the_file_of_another_board_is_emptied_in_place() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("table");
+    let (table, _) = MappedTable::open(&path, board((2, 3)), 1 << 20).expect("opens");
+    for key in 0..500 {
+        table.store_lemma(key, &lemma_of(key, 1, 5, 1));
+        table.store_numbers(mix(0, key as u64), Numbers { phi: 3, delta: 4, cost: 5 });
+    }
+    table.close_clean().expect("closes");
+    let blocks = || std::fs::metadata(&path).expect("the file").blocks();
+    let before = blocks();
+    let (table, origin) = MappedTable::open(&path, board((3, 3)), 1 << 20).expect("opens");
+    assert!(matches!(origin, TableOrigin::Rebuilt { reason } if reason.contains("board")));
+    let occupancy = table.occupancy();
+    assert_eq!((occupancy.lemmas, occupancy.numbers, occupancy.sets_used_bytes), (0, 0, 0));
+    assert!((0..500).all(|key| read(&table, key).is_empty() && table.numbers(mix(0, key as u64)).is_none()));
+    // A slot that survived would come to life under a tag written over it.
+    assert!(table.words.all()[HEADER_WORDS..].iter().all(|word| word.load(Relaxed) == 0));
+    assert_eq!(blocks(), before, "no holes: a write to one on a full disk kills the process");
 }
 
 #[test]

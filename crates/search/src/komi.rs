@@ -14,7 +14,7 @@ pub struct KomiError(String);
 
 impl fmt::Display for KomiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is not a half-integer: expected a number such as -3.5 or 0.5, between -64.5 and 64.5", self.0)
+        write!(f, "{} is not valid: expected a half-integer such as -3.5 or 0.5, between -64.5 and 64.5", self.0)
     }
 }
 

@@ -28,7 +28,7 @@ pub use lemma::Lemma;
 pub use lookup::{Bounds, Lookup, lookup};
 pub use memory_table::MemoryTable;
 pub use oracle::Oracle;
-pub use selftest::{SelftestOptions, SelftestReport, selftest};
+pub use selftest::{NewTable, SelftestOptions, SelftestReport, selftest};
 pub use solver::{Control, Limits, Options, Outcome, SearchStats, Stop, solve, solve_with};
 pub use table::{LemmaHead, LemmaSets, Numbers, PositionKey, SetsHandle, Table, position_key};
 pub use value::{Proof, ValueSearch};

@@ -67,6 +67,13 @@ pub fn lookup(tables: &[&dyn Table], game: &Game) -> Lookup {
         bounds.lower = bounds.lower.max(lower);
         bounds.upper = bounds.upper.min(upper);
     }
+    // The position's value is the best over its moves, so no move does better than the position's bound.
+    for after in moves.iter_mut().filter_map(|(_, after)| after.as_mut().ok()) {
+        match position.to_move {
+            Color::Black => after.upper = after.upper.min(bounds.upper),
+            Color::White => after.lower = after.lower.max(bounds.lower),
+        }
+    }
     Lookup { bounds, moves }
 }
 

@@ -16,6 +16,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use superko_rules::{Color, Game, Geometry, Illegal, Move, PureEyes, board_rows, parse_board_size};
 
+/// Makes an empty table for boards of one size.
+pub type NewTable = fn(&'static Geometry) -> Box<dyn Table>;
+
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct SelftestOptions {
@@ -28,7 +31,7 @@ pub struct SelftestOptions {
     /// Stop after so many cases, if given.
     pub cases: Option<u64>,
     /// Makes a further table to compare on, one a case; the production table is in a crate above this one.
-    pub table: Option<fn(&'static Geometry) -> Box<dyn Table>>,
+    pub table: Option<NewTable>,
 }
 
 /// What was compared.
@@ -99,8 +102,16 @@ pub fn selftest(options: &SelftestOptions, progress: &mut dyn FnMut(&SelftestRep
         }
         let seed = options.seed.wrapping_add(case);
         let geometry = boards[(case % boards.len() as u64) as usize];
-        let mut run =
-            Case { geometry, seed, rng: Rng::new(seed), oracle: Oracle::new(ORACLE_BUDGET), report: &mut report, counts: &mut counts };
+        let deadline = started + options.time;
+        let mut run = Case {
+            deadline,
+            geometry,
+            seed,
+            rng: Rng::new(seed),
+            oracle: Oracle::new(ORACLE_BUDGET),
+            report: &mut report,
+            counts: &mut counts,
+        };
         run.play(options.table.map(|make| make(geometry)).as_deref());
         report.coverage = COVERAGE.iter().map(|&name| (name.to_owned(), counts[name])).collect();
         if told.elapsed() >= Duration::from_secs(1) {
@@ -120,6 +131,8 @@ struct Judged {
 
 /// One game and all that is done with it. Everything follows from board and seed.
 struct Case<'a> {
+    /// A solve under way ends here: on large boards a case would run far past the time asked for.
+    deadline: Instant,
     geometry: &'static Geometry,
     seed: u64,
     rng: Rng,
@@ -133,8 +146,9 @@ impl Case<'_> {
         *self.counts.get_mut(name).expect("the name is listed in COVERAGE") += 1;
     }
 
-    fn failed(&self) -> bool {
-        !self.report.mismatches.is_empty()
+    /// Whether the case ends here: a mismatch was found, or the time is over.
+    fn ends(&self) -> bool {
+        !self.report.mismatches.is_empty() || Instant::now() >= self.deadline
     }
 
     fn play(&mut self, given: Option<&dyn Table>) {
@@ -159,7 +173,7 @@ impl Case<'_> {
                 self.compare("a fresh table", Options::default(), &MemoryTable::new(self.geometry), game, *value, komi);
                 self.compare("a table that forgets", Options::default(), &forgetful, game, *value, komi);
                 self.compare("a fresh table, no static knowledge", plain, &MemoryTable::new(self.geometry), game, *value, komi);
-                if self.failed() {
+                if self.ends() {
                     return;
                 }
             }
@@ -167,7 +181,7 @@ impl Case<'_> {
             if let Some(table) = given {
                 self.look_up(table, game, *value);
             }
-            if self.failed() {
+            if self.ends() {
                 return;
             }
             if game.is_over() {
@@ -183,7 +197,7 @@ impl Case<'_> {
                     self.compare("the production table for all prefixes, mirrored", Options::default(), table, &image, value, komi);
                 }
             }
-            if self.failed() {
+            if self.ends() {
                 return;
             }
         }
@@ -272,7 +286,7 @@ impl Case<'_> {
 
     /// The same where the oracle knows only that Black's margin lies within `bounds`, which do not straddle the komi.
     fn compare_bounds(&mut self, variant: &str, options: Options, table: &dyn Table, game: &Game, bounds: (i32, i32), komi: Komi) {
-        let limits = Limits { expansions: Some(SOLVER_BUDGET), time: None };
+        let limits = Limits { expansions: Some(SOLVER_BUDGET), time: Some(self.deadline.saturating_duration_since(Instant::now())) };
         let outcome = solve_with(options, table, game, komi, limits, &crate::Control::default());
         let stats = outcome.stats;
         for (name, number) in [

@@ -39,7 +39,7 @@ impl Case<'_> {
         for (key, lemma) in lemmas.iter().step_by(every) {
             for broken in [Broken::Nothing; HISTORIES].into_iter().chain([Broken::Created, Broken::Excluded, Broken::Territory]) {
                 self.check_lemma(table, *key, lemma, &pool, broken);
-                if self.failed() {
+                if self.ends() {
                     return;
                 }
             }
