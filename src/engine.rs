@@ -69,6 +69,9 @@ impl Running {
     }
 }
 
+/// With so much room a store that refuses writes does so for another reason.
+const SPACE_BYTES: u64 = 1 << 20;
+
 /// Shared by all threads of the daemon.
 pub struct Engine {
     /// All jobs.
@@ -88,6 +91,7 @@ pub struct Engine {
     unsaved: AtomicBool,
     /// How often a table was opened, so that metrics can tell one table's counts from the next one's.
     table_generation: AtomicU64,
+    gave_up: Mutex<Option<String>>,
     recovered: AtomicBool,
     stopping: AtomicBool,
     hurry: AtomicBool,
@@ -123,6 +127,7 @@ impl Engine {
             checkpoint: Mutex::default(),
             unsaved: AtomicBool::new(false),
             table_generation: AtomicU64::new(0),
+            gave_up: Mutex::default(),
             recovered: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             hurry: AtomicBool::new(false),
@@ -155,6 +160,22 @@ impl Engine {
     /// What the running search adds to job `id`, if it is the one.
     pub fn live(&self, id: u64) -> Option<Live> {
         self.running().filter(|running| running.id == id).map(|running| running.live())
+    }
+
+    /// Whether the store refuses writes for another reason than a full disk, asked by a write.
+    pub fn store_is_stuck(&self) -> bool {
+        let has_space = || superko_storage::disk_free_bytes(&self.data_dir).is_ok_and(|free| free >= SPACE_BYTES);
+        self.store.refuses_writes() && self.store.try_write().is_err() && has_space()
+    }
+
+    /// Ends the daemon with an error, for whoever supervises it to start it again.
+    pub fn give_up(&self, reason: String) {
+        *locked(&self.gave_up) = Some(reason);
+    }
+
+    /// Why the daemon must end, if so.
+    pub fn gave_up(&self) -> Option<String> {
+        locked(&self.gave_up).clone()
     }
 
     /// Whether recovery is done.

@@ -56,11 +56,12 @@ impl State {
     }
 }
 
-/// A client's key with the request that it stands for.
+/// A client's key. The request it stands for is the job's but for the priority: only such requests join a job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Idempotency {
     key: String,
-    request: Map<String, Value>,
+    #[serde(default)]
+    priority: i32,
 }
 
 /// What the store keeps of a job besides its request.
@@ -147,6 +148,14 @@ pub enum JobError {
         /// Where it stands.
         state: State,
     },
+    /// A record is not what this program writes, or would write.
+    #[error("the record of job {id} does not read: {error}; use the program that wrote it, or restore the data directory from a backup")]
+    Unreadable {
+        /// The job.
+        id: u64,
+        /// What is wrong with it.
+        error: String,
+    },
     /// The store did not take the write; nothing changed.
     #[error("the store failed: {0}")]
     Store(String),
@@ -181,20 +190,16 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Jobs {
-    /// Reads every job from the store. A record that does not read is left in the store, reported, and not served.
+    /// Reads every job from the store. A record that does not read is an error: its job was acknowledged and must not vanish.
     pub fn load(store: Arc<Store>, max_queue: usize) -> Result<Jobs, JobError> {
         let mut map = BTreeMap::new();
         let mut writer = Writer { next_id: 1, ..Writer::default() };
         for record in store.jobs().map_err(|error| JobError::Store(error.to_string()))? {
             let id = record.id;
             writer.next_id = writer.next_id.max(id + 1);
-            match Job::from_record(record) {
-                Ok(job) => {
-                    writer.keys.extend(job.data.idempotency.iter().map(|entry| (entry.key.clone(), id)));
-                    map.insert(id, Arc::new(job));
-                }
-                Err(error) => tracing::error!(job = id, %error, "a job record does not read, it is left as it is"),
-            }
+            let job = Job::from_record(record).map_err(|error| JobError::Unreadable { id, error })?;
+            writer.keys.extend(job.data.idempotency.iter().map(|entry| (entry.key.clone(), id)));
+            map.insert(id, Arc::new(job));
         }
         Ok(Jobs { store, map: RwLock::new(map), writer: Mutex::new(writer), changed: Condvar::new(), max_queue })
     }
@@ -257,10 +262,11 @@ impl Jobs {
         if let Some(key) = &key
             && let Some(job) = writer.keys.get(key).and_then(|&id| self.get(id))
         {
-            let same = job.data.idempotency.iter().any(|entry| entry.key == *key && entry.request == canonical);
+            let same = job.request.identity() == request.identity()
+                && job.data.idempotency.iter().any(|entry| entry.key == *key && entry.priority == request.priority);
             return if same { Ok(job) } else { Err(JobError::KeyReused { key: key.clone(), id: job.id }) };
         }
-        let entry = key.clone().map(|key| Idempotency { key, request: canonical.clone() });
+        let entry = key.clone().map(|key| Idempotency { key, priority: request.priority });
         let identity = request.identity();
         let twin = self.read().values().find(|job| job.data.state.is_open() && job.request.identity() == identity).cloned();
         let job = match twin {
@@ -298,7 +304,10 @@ impl Jobs {
                     idempotency: entry.into_iter().collect(),
                 };
                 let job = Job { id: writer.next_id, request: Arc::new(request), data };
-                self.store.create_job(&job.record()?).map_err(|error| JobError::Store(error.to_string()))?;
+                let record = job.record()?;
+                // What is acknowledged must come back after a restart.
+                Job::from_record(record.clone()).map_err(|error| JobError::Unreadable { id: job.id, error })?;
+                self.store.create_job(&record).map_err(|error| JobError::Store(error.to_string()))?;
                 writer.next_id += 1;
                 job
             }
@@ -490,6 +499,15 @@ mod tests {
     use serde_json::json;
     use superko_rules::Geometry;
     use superko_storage::MappedTable;
+
+    #[test]
+    fn a_record_that_does_not_read_is_an_error() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store = Arc::new(Store::open(dir.path()).expect("a store"));
+        store.create_job(&JobRecord { id: 7, open: true, body: json!({"version": 1}) }).expect("stored");
+        let error = Jobs::load(store, 9).expect_err("an acknowledged job must not vanish").to_string();
+        assert!(error.contains("job 7") && error.contains("backup"), "{error}");
+    }
 
     #[test]
     fn a_checkpoint_takes_progress_along_but_not_over_a_cancel() {

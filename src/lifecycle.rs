@@ -93,8 +93,10 @@ async fn run<T>(
     let mut server = tokio::spawn(server.into_future());
     tracing::info!(%address, data = %engine.data_dir.display(), "listening");
 
+    let mut failure = None;
     let mut announced = false;
     let mut tick = tokio::time::interval(Duration::from_millis(50));
+    let mut health = tokio::time::interval(Duration::from_millis(500));
     loop {
         tokio::select! {
             () = stop.received() => break,
@@ -108,6 +110,13 @@ async fn run<T>(
                     announced = true;
                     tracing::info!("ready");
                     notify(NotifyState::Ready);
+                }
+            }
+            _ = health.tick() => {
+                failure = engine.gave_up();
+                if let Some(error) = &failure {
+                    tracing::error!(error);
+                    break;
                 }
             }
             ended = &mut server => {
@@ -151,7 +160,7 @@ async fn run<T>(
         server.abort();
         tracing::warn!("some HTTP connections were cut");
     }
-    Ok(())
+    failure.map_or(Ok(()), |error| Err(ServeError::Fault(error)))
 }
 
 struct Stop {

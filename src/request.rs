@@ -173,8 +173,9 @@ fn read_limits(value: Option<&Value>) -> Result<JobLimits, FieldError> {
                     Some(number.filter(|&number| number > 0).ok_or_else(|| error("a whole number from 1, as a number or a string"))?);
             }
             ("time_seconds", _) => {
-                let seconds = value.as_f64().filter(|&seconds| seconds > 0.0 && seconds <= 1e9);
-                limits.time = Some(Duration::from_secs_f64(seconds.ok_or_else(|| error("a number of seconds above 0 and at most 1e9"))?));
+                // Far above a nanosecond: the stored request must read back.
+                let seconds = value.as_f64().filter(|seconds| (0.001..=1e9).contains(seconds));
+                limits.time = Some(Duration::from_secs_f64(seconds.ok_or_else(|| error("a number of seconds from 0.001 to 1e9"))?));
             }
             _ => {
                 return Err(FieldError::new(

@@ -18,6 +18,9 @@ use superko_storage::{MappedTable, ProofRecord};
 /// How long to wait after a failure of the disk before trying again.
 const RETRY: Duration = Duration::from_secs(2);
 
+/// How long the store may refuse writes, with space on the disk, before the daemon gives up.
+const STUCK: Duration = Duration::from_secs(10);
+
 /// How a run of a job ended.
 enum End {
     /// Proved: the report and its proofs.
@@ -49,8 +52,16 @@ pub fn spawn_solver(engine: Arc<Engine>) -> std::io::Result<JoinHandle<()>> {
 pub fn spawn_checkpoints(engine: Arc<Engine>, interval: Duration) -> std::io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name("checkpoint".to_owned()).spawn(move || {
         let mut due = Instant::now() + interval;
+        let mut stuck_since = None;
         while !engine.is_stopping() {
             engine.jobs.wait(due.saturating_duration_since(Instant::now()).min(Duration::from_millis(500)));
+            stuck_since = if engine.store_is_stuck() { stuck_since.or_else(|| Some(Instant::now())) } else { None };
+            if stuck_since.is_some_and(|since| since.elapsed() >= STUCK) {
+                engine.give_up(
+                    "the store refuses writes although there is space; all that was acknowledged is on disk, start again".to_owned(),
+                );
+                return;
+            }
             if Instant::now() < due || engine.is_stopping() {
                 continue;
             }

@@ -127,6 +127,18 @@ fn the_same_solve_counts_the_same() {
 }
 
 #[test]
+fn lost_output_is_a_failure() {
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("/dev/full");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_superko"))
+        .args(["value", "--board", "1x3", "--table", "1MiB", "--json"])
+        .stdout(full)
+        .output()
+        .expect("the program starts");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("standard output"));
+}
+
+#[test]
 fn exit_codes() {
     let unknown = superko(&["solve", "--board", "4x4", "--komi", "1.5", "--expansion-limit", "10", "--json"]);
     assert_eq!(unknown.status.code(), Some(3));

@@ -5,6 +5,8 @@ mod common;
 use common::{Daemon, agent, count, wait_for};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::Command;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use superko_storage::Store;
@@ -85,6 +87,75 @@ fn a_cancelled_run_leaves_its_lemmas() {
     assert_eq!(daemon.exit_status(60).code(), Some(0));
     let last = Store::open(&dir.path().join("data")).expect("opens").last_checkpoint().expect("readable").expect("a checkpoint");
     assert!(last.sequence > count(&first["sequence"]) && last.lemmas > 0, "{first} is the last but for {last:?}");
+}
+
+/// A small file system of its own, unmounted when dropped.
+struct Mount(tempfile::TempDir);
+
+impl Mount {
+    fn tmpfs(megabytes: u32) -> Result<Mount, String> {
+        let dir = tempfile::tempdir().expect("a directory");
+        let output = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={megabytes}m"), "tmpfs"])
+            .arg(dir.path())
+            .output()
+            .map_err(|error| error.to_string())?;
+        if output.status.success() { Ok(Mount(dir)) } else { Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()) }
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+/// While the disk is full the daemon refuses and stays; when there is space again it works on, or ends for its supervisor to start it.
+#[test]
+fn a_full_disk_loses_nothing_and_passes() {
+    let mount = match Mount::tmpfs(64) {
+        Ok(mount) => mount,
+        Err(reason) => return common::skip("a_full_disk_loses_nothing_and_passes", &format!("cannot mount a tmpfs: {reason}")),
+    };
+    let dir = mount.0.path();
+    let config = "table = \"8MiB\"\ncheckpoint_interval_seconds = 1\n";
+    let mut daemon = Daemon::start_with(dir, config);
+    let small = |label: String| json!({"kind": "value", "board": "2x2", "label": label});
+    let mut acknowledged: Vec<u64> = (0..3).map(|index| daemon.submit(&small(format!("before {index}")))).collect();
+    let ended = |daemon: &Daemon, id: u64| (daemon.job(id)["state"] == "succeeded").then_some(());
+    for &id in &acknowledged {
+        wait_for("result", 60, || ended(&daemon, id));
+    }
+    let fill = dir.join("fill");
+    let mut file = std::fs::File::create(&fill).expect("the filler");
+    while file.write_all(&[1; 4096]).is_ok() {}
+    let refused = (0..10_000).find_map(|index| match daemon.post("/v1/jobs", &small(format!("during {index}"))) {
+        (202, job) => {
+            acknowledged.push(job["id"].as_u64().expect("an id"));
+            None
+        }
+        (status, problem) => Some((status, problem)),
+    });
+    let (status, problem) = refused.expect("a full disk refuses");
+    assert_eq!((status, problem["code"].as_str()), (503, Some("store_failed")), "{problem}");
+    assert_eq!(daemon.get("/healthz").0, 200);
+    drop(file);
+    std::fs::remove_file(&fill).expect("the filler goes");
+    // In time it either takes jobs again or has ended with an error.
+    let restart = wait_for("recovery or end", 300, || match daemon.ended() {
+        Some(status) => Some(Some(status)),
+        None => {
+            let answer = agent().post(daemon.url("/v1/jobs")).send_json(small("after".to_owned())).ok()?;
+            (answer.status() == 202).then_some(None)
+        }
+    });
+    if let Some(status) = restart {
+        assert_eq!(status.code(), Some(1), "systemd restarts on failure");
+        daemon = Daemon::start_with(dir, config);
+    }
+    for id in acknowledged {
+        wait_for("result", 60, || ended(&daemon, id));
+    }
 }
 
 #[test]

@@ -207,6 +207,7 @@ fn bad_requests_are_refused_with_a_pointer_and_change_nothing() {
         (json!({"kind": "solve", "board": "3x3"}), "/komi", "komi"),
         (json!({"kind": "value", "board": "3x3", "komi": 0.5}), "/komi", "0.5"),
         (json!({"board": "3x3"}), "/kind", "missing"),
+        (json!({"kind": "value", "board": "3x3", "limits": {"time_seconds": 4e-10}}), "/limits/time_seconds", "4e-10"),
         (json!({"kind": "guess", "board": "3x3"}), "/kind", "guess"),
         (json!({"kind": "value", "board": "3x3", "colour": 1}), "/colour", "colour"),
         (json!({"kind": "value", "board": "3x3", "moves": ["A1", "A1"]}), "/moves/1", "occupied"),
@@ -311,6 +312,20 @@ fn a_daemon_that_cannot_run_so_touches_nothing() {
         assert!(words.iter().all(|word| error.contains(word)), "{text} {listen}: {error}");
     }
     assert!(!data.exists());
+}
+
+/// A page of another origin can make a browser send what needs no permission, such as a POST without a body.
+#[test]
+fn changes_from_pages_of_other_origins_are_refused() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start(dir.path());
+    let id = daemon.submit(&json!({"kind": "value", "board": "4x5"}));
+    let (own, path) = (daemon.url(""), format!("/v1/jobs/{id}/cancel"));
+    let refused = daemon.request("POST", &path, &[("origin", "http://evil.example")], b"");
+    assert_eq!((refused.status, &refused.json["code"]), (403, &json!("cross_origin")), "{refused:?}");
+    assert_eq!(daemon.request("GET", "/v1/jobs", &[("origin", "http://evil.example")], b"").status, 200);
+    assert_ne!(daemon.job(id)["state"], "cancelled");
+    assert_eq!(daemon.request("POST", &path, &[("origin", &own)], b"").status, 200);
 }
 
 #[test]

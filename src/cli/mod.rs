@@ -11,6 +11,7 @@ mod value;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::position::{Position, parse_setup_text};
 use crate::units;
@@ -93,6 +94,7 @@ pub fn main() -> ExitCode {
         Command::Job(command) => job::run(&command),
     };
     match done {
+        Ok(_) if OUTPUT_LOST.load(Relaxed) => ExitCode::from(FAILED),
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             eprintln!("error: {}", failure.message);
@@ -101,11 +103,20 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Prints one line to standard output; a closed pipe is no reason to fail.
+/// Set when standard output did not take all that was printed.
+static OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
+
+/// Prints one line to standard output. A closed pipe is no reason to fail; a full disk is one, at the end.
 fn print_line(text: &str) {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+    let printed = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+    if let Err(error) = printed
+        && error.kind() != std::io::ErrorKind::BrokenPipe
+        && !OUTPUT_LOST.swap(true, Relaxed)
+    {
+        eprintln!("error: standard output: {error}: the output is not complete");
+    }
 }
 
 /// Prints a report as one line of JSON.

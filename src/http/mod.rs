@@ -39,6 +39,7 @@ pub fn router(engine: Arc<Engine>, max_body_bytes: usize) -> Router {
         })
         .layer(DefaultBodyLimit::max(max_body_bytes + OVERSHOOT_BYTES))
         .layer(CatchPanicLayer::custom(|_: Box<dyn Any + Send>| Problem::internal(&"a handler panicked").into_response()))
+        .layer(axum::middleware::from_fn(same_origin))
         .layer(axum::middleware::from_fn_with_state(engine.clone(), observe))
         .with_state(engine)
 }
@@ -52,6 +53,23 @@ async fn observe(State(engine): State<Arc<Engine>>, request: Request, next: Next
     let route = route.as_deref().unwrap_or("unmatched");
     engine.metrics.http(method.as_str(), route, response.status().as_u16(), started.elapsed());
     response
+}
+
+/// Refuses changes that a web page of another origin sends through a browser on this machine: some need no permission to be sent.
+async fn same_origin(request: Request, next: Next) -> Response {
+    match foreign_origin(&request) {
+        Some(origin) => {
+            let detail = format!("Origin {origin:?} is not this server: expected its own address, or no Origin at all");
+            Problem::new(StatusCode::FORBIDDEN, "cross_origin", detail).into_response()
+        }
+        None => next.run(request).await,
+    }
+}
+
+fn foreign_origin(request: &Request) -> Option<String> {
+    let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or_default());
+    let is_ours = |origin: &str| origin.split_once("://").map(|(_, host)| host) == header(header::HOST);
+    header(header::ORIGIN).filter(|origin| !request.method().is_safe() && !is_ours(origin)).map(str::to_owned)
 }
 
 /// Runs what may wait for the disk or a lock outside the async threads.

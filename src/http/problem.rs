@@ -53,6 +53,7 @@ impl From<JobError> for Problem {
             JobError::KeyReused { .. } => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", detail),
             JobError::NotFound(_) => Problem::new(StatusCode::NOT_FOUND, "job_not_found", detail),
             JobError::Conflict { .. } => Problem::new(StatusCode::CONFLICT, "job_ended", detail),
+            JobError::Unreadable { .. } => Problem::internal(&detail),
             JobError::Store(_) => Problem::unavailable("store_failed", detail, 30),
         }
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use superko_rules::Geometry;
 use superko_search::{Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetsHandle, Table};
@@ -148,6 +148,8 @@ pub struct Store {
     db: DB,
     /// Lemmas that views could not read.
     read_errors: AtomicU64,
+    /// The last write failed.
+    refuses_writes: AtomicBool,
     _lock: File,
 }
 
@@ -175,7 +177,7 @@ impl Store {
         options.create_missing_column_families(true);
         let families = FAMILIES.map(|name| ColumnFamilyDescriptor::new(name, options.clone()));
         let db = DB::open_cf_descriptors(&options, &path, families)?;
-        let store = Store { db, read_errors: AtomicU64::new(0), _lock: lock };
+        let store = Store { db, read_errors: AtomicU64::new(0), refuses_writes: AtomicBool::new(false), _lock: lock };
         if fresh {
             // In one batch: a store has all of its metadata or none.
             store.write(|batch| {
@@ -198,7 +200,24 @@ impl Store {
         fill(&mut batch);
         let mut options = WriteOptions::default();
         options.set_sync(true);
-        Ok(self.db.write_opt(batch, &options)?)
+        self.noted(self.db.write_opt(batch, &options))
+    }
+
+    /// Takes note of how a write ended.
+    fn noted(&self, written: Result<(), rocksdb::Error>) -> Result<(), StoreError> {
+        self.refuses_writes.store(written.is_err(), Relaxed);
+        Ok(written?)
+    }
+
+    /// Whether the last write failed. RocksDB keeps refusing once its log could not be written, also when there is space again; only
+    /// opening it anew helps then. [`Store::try_write`] tells.
+    pub fn refuses_writes(&self) -> bool {
+        self.refuses_writes.load(Relaxed)
+    }
+
+    /// Writes nothing, durably: fails as any write would.
+    pub fn try_write(&self) -> Result<(), StoreError> {
+        self.write(|batch| batch.delete_cf(self.family("metadata"), "nothing"))
     }
 
     fn read(&self, family: &'static str, key: &[u8], name: &str) -> Result<Option<Vec<u8>>, StoreError> {
@@ -318,7 +337,7 @@ impl Store {
             pending.lemmas += 1;
             if pending.batch.size_in_bytes() >= BATCH_BYTES {
                 pending.bytes += pending.batch.size_in_bytes() as u64;
-                self.db.write(std::mem::take(&mut pending.batch))?;
+                self.noted(self.db.write(std::mem::take(&mut pending.batch)))?;
             }
             Ok::<(), StoreError>(())
         })?;
@@ -434,7 +453,7 @@ impl PendingCheckpoint<'_> {
         let bytes = self.bytes + batch.size_in_bytes() as u64;
         let mut options = WriteOptions::default();
         options.set_sync(true);
-        store.db.write_opt(batch, &options)?;
+        store.noted(store.db.write_opt(batch, &options))?;
         self.committed = true;
         Ok(CheckpointReport { sequence, lemmas, numbers, bytes, seconds: started.elapsed().as_secs_f64() })
     }

@@ -209,6 +209,11 @@ impl Daemon {
         self.post(&format!("/v1/jobs/{id}/cancel"), &Value::Null)
     }
 
+    /// The exit status, if it has ended.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.process.0.try_wait().expect("wait")
+    }
+
     /// `kill -9`.
     pub fn kill(self) {
         drop(self);
