@@ -12,6 +12,7 @@ pub mod position;
 pub mod report;
 pub mod request;
 pub mod scheduler;
+pub mod strict_json;
 pub mod units;
 
 /// Stack of a thread that searches: the recursion goes as deep as a game is long. Only touched pages cost memory.

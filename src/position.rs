@@ -1,6 +1,7 @@
 //! A position as users give it (board, start diagram, moves), read once for the command line and for HTTP, with errors that
 //! name the field by its JSON pointer.
 
+use crate::strict_json::StrictJson;
 use serde_json::{Map, Value, json};
 use superko_rules::{Board, Color, Game, Geometry, Move, Setup, SetupError, board_from_rows, board_rows, parse_board_size};
 use superko_search::Komi;
@@ -223,7 +224,7 @@ fn setup_error(geometry: &Geometry, setup: &Setup, error: &SetupError) -> FieldE
 /// Reads a setup file: the JSON of `setup`, or rows and a last line `to move: black`.
 pub fn parse_setup_text(text: &str) -> Result<Value, String> {
     if text.trim_start().starts_with('{') {
-        return serde_json::from_str(text).map_err(|error| format!("is not valid JSON: {error}"));
+        return serde_json::from_str(text).map(|StrictJson(value)| value).map_err(|error| format!("is not valid JSON: {error}"));
     }
     let mut rows: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = rows.pop().ok_or("is empty: expected the board's rows and a last line \"to move: black\" or \"to move: white\"")?;

@@ -260,6 +260,7 @@ fn bad_requests_are_refused_with_a_pointer_and_change_nothing() {
         ("POST", "/v1/jobs", &[text], good, 415, "unsupported_media_type"),
         ("POST", "/v1/jobs", &[JSON], b"", 400, "malformed_json"),
         ("POST", "/v1/jobs", &[JSON], b"{\"kind\": ", 400, "malformed_json"),
+        ("POST", "/v1/jobs", &[JSON], b"{\"kind\":\"solve\",\"board\":\"2x2\",\"komi\":0.5,\"komi\":1.5}", 400, "malformed_json"),
         ("POST", "/v1/jobs", &[JSON], b"{\"kind\": \"\xff\"}", 400, "malformed_json"),
         ("POST", "/v1/jobs", &[JSON], deep.as_bytes(), 400, "malformed_json"),
         ("POST", "/v1/jobs", &[JSON], label.as_bytes(), 413, "body_too_large"),

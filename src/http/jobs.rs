@@ -6,6 +6,7 @@ use crate::engine::Engine;
 use crate::jobs::{Job, JobError, State as JobState};
 use crate::position::FieldError;
 use crate::request::JobRequest;
+use crate::strict_json::StrictJson;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, PathRejection, QueryRejection};
@@ -71,6 +72,7 @@ fn read_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>, max_body_
         return Err(too_large());
     }
     serde_json::from_slice(&body)
+        .map(|StrictJson(value)| value)
         .map_err(|error| Problem::new(StatusCode::BAD_REQUEST, "malformed_json", format!("the body is not valid JSON: {error}")))
 }
 
