@@ -7,7 +7,7 @@ use superko_rules::Geometry;
 
 /// `SUPERKOT` in ASCII.
 const MAGIC: u64 = 0x544f_4b52_4550_5553;
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 /// Reads differently on a machine of the other byte order.
 const BYTE_ORDER: u64 = 0x0102_0304_0506_0708;
 /// One page.
@@ -50,6 +50,12 @@ pub(crate) fn mix(state: u64, word: u64) -> u64 {
     (x ^ (x >> 32)).rotate_left(23).wrapping_add(0x9e37_79b9_7f4a_7c15)
 }
 
+/// Rows and columns in one word.
+#[inline]
+pub(crate) fn board_code(geometry: &Geometry) -> u64 {
+    (geometry.rows() as u64) << 8 | geometry.cols() as u64
+}
+
 /// Identifies the rules under which the entries were proven.
 pub(crate) fn rules_id() -> u64 {
     RULES_TEXT.bytes().fold(1, |state, byte| mix(state, byte.into()))
@@ -84,7 +90,7 @@ impl Layout {
             VERSION,
             BYTE_ORDER,
             rules_id(),
-            (geometry.rows() as u64) << 8 | geometry.cols() as u64,
+            board_code(geometry),
             self.bytes as u64,
             self.buckets as u64,
             self.number_buckets as u64,

@@ -11,7 +11,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use superko_rules::Geometry;
 use superko_search::{Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetsHandle, Table};
 
@@ -533,11 +533,24 @@ fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
+/// Tries for the lock after the first, 50 ms apart.
+const LOCK_TRIES: u32 = 10;
+
 fn lock_directory(directory: &Path) -> Result<File, StoreError> {
     let path = directory.join(LOCK_FILE);
     let io_error = |source: io::Error| StoreError::Io { path: path.clone(), source };
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(io_error)?;
-    match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+    let try_lock = || rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive);
+    // A holder that is just ending, or a process forked from it that has not yet started its own program, needs a moment.
+    let mut locked = try_lock();
+    for _ in 0..LOCK_TRIES {
+        if locked != Err(rustix::io::Errno::WOULDBLOCK) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        locked = try_lock();
+    }
+    match locked {
         Ok(()) => {}
         Err(rustix::io::Errno::WOULDBLOCK) => {
             let mut holder = String::new();

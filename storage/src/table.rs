@@ -6,7 +6,7 @@
 //! of about 2^-64 and is a miss (theory, Concurrency). Relaxed accesses are therefore enough for the words; the release store of
 //! seal and tag and the acquire load of the seal only make it likely that a reader sees whole entries.
 
-use crate::layout::{HEADER_WORDS, Layout, NUMBER_WAYS, SLOT_WORDS, WAYS, mix};
+use crate::layout::{HEADER_WORDS, Layout, NUMBER_WAYS, SLOT_WORDS, WAYS, board_code, mix};
 use crate::words::Words;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -24,6 +24,8 @@ const LENGTH_BITS: u32 = 16;
 /// In a handle: no sets at all, or the prints were folded into the slot's filter.
 const EMPTY: SetsHandle = SetsHandle([0, 0]);
 const FOLDED: SetsHandle = SetsHandle([u64::MAX, 0]);
+/// The slot's word that names the board size: a lemma of another board says nothing here, whatever its seal says.
+const BOARD: usize = 13;
 const SEAL: usize = SLOT_WORDS - 1;
 /// Words of a record before its prints: the counts and the filter's rest.
 const RECORD_HEAD: usize = 5;
@@ -245,7 +247,7 @@ impl MappedTable {
             *word = source.load(Relaxed);
         }
         words[SEAL] = seal;
-        if seal_of(&words) != seal && !seal_skipped() {
+        if (seal_of(&words) != seal || words[BOARD] != board_code(self.geometry)) && !seal_skipped() {
             self.torn.fetch_add(1, Relaxed);
             return None;
         }
@@ -297,6 +299,7 @@ impl MappedTable {
         };
         words[11] = handle.0[0];
         words[12] = hash;
+        words[BOARD] = board_code(self.geometry);
         words[SEAL] = seal_of(&words);
         let slot = self.slot(place);
         for (target, &word) in slot.iter().zip(&words[..SEAL]) {
@@ -580,19 +583,19 @@ fn seal_of(words: &[u64; SLOT_WORDS]) -> u64 {
     mix(mix(even, odd.rotate_left(31)), words[SEAL - 1])
 }
 
-#[cfg(feature = "mutation")]
+#[cfg(test)]
 pub(crate) mod mutation {
     thread_local! {
         pub(crate) static SKIP_SEAL: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
     }
 }
 
-#[cfg(feature = "mutation")]
+#[cfg(test)]
 fn seal_skipped() -> bool {
     mutation::SKIP_SEAL.get()
 }
 
-#[cfg(not(feature = "mutation"))]
+#[cfg(not(test))]
 #[inline(always)]
 fn seal_skipped() -> bool {
     false
@@ -606,7 +609,7 @@ fn cost_log2_of(meta: u64) -> u8 {
     (meta >> 32) as u8
 }
 
-/// Slot words 0 to 10; 11 and 12 are the handle, 13 and 14 spare, 15 the seal.
+/// Slot words 0 to 10; 11 and 12 are the handle, 13 the board, 14 spare, 15 the seal.
 fn encode_slot(key: PositionKey, lemma: &Lemma) -> [u64; SLOT_WORDS] {
     let best = match lemma.best {
         None => 0,

@@ -141,7 +141,7 @@ fn changed_numbers_are_never_returned() {
     }
 }
 
-#[cfg(feature = "mutation")]
+#[cfg(test)]
 #[test]
 fn without_the_seal_a_torn_slot_is_believed() {
     let table = table();
@@ -309,6 +309,22 @@ fn a_file_that_disagrees_is_rebuilt_with_a_reason() {
     fresh();
     OpenOptions::new().write(true).open(&path).expect("the file").set_len(5000).expect("shrinks");
     rebuilt((3, 3), MIB, "size is 5000 bytes");
+}
+
+/// Keys of two boards may be equal; the header keeps their tables apart, and each slot does so again.
+#[test]
+fn a_slot_of_another_board_is_never_believed() {
+    let tables = [(2, 3), (3, 3)].map(|shape| MappedTable::anonymous(board(shape), MIB).expect("a table"));
+    let lemma = lemma_of(5, 1, 0, 0);
+    tables[0].store_lemma(5, &lemma);
+    assert_eq!(read(&tables[0], 5), vec![lemma.clone()]);
+    for (from, to) in tables[0].words.all().iter().zip(tables[1].words.all()) {
+        to.store(from.load(Relaxed), Relaxed);
+    }
+    assert!(read(&tables[1], 5).is_empty());
+    mutation::SKIP_SEAL.set(true);
+    assert_eq!(read(&tables[1], 5), vec![lemma], "the fixture tells them apart");
+    mutation::SKIP_SEAL.set(false);
 }
 
 #[test]
