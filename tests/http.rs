@@ -31,6 +31,10 @@ fn jobs_run_and_positions_are_looked_up() {
     assert!(count(&job["progress"]["expansions"]) > 0);
     let (_, after) = daemon.get("/v1/positions?board=3x3&komi=8.5");
     assert_eq!((&after["verdict"], &after["bounds"]), (&json!("black"), &json!({"lower": 9, "upper": 9})));
+    // A won position tells of each of its moves, also of those that no stored lemma is about, such as the pass.
+    let (_, lost) = daemon.get("/v1/positions?board=3x3&komi=0.5&moves=B2");
+    let moves = lost["next_moves"].as_array().expect("moves");
+    assert!(moves.len() == 9 && moves.iter().all(|mv| mv["verdict"] == "loss" && mv["bounds"]["lower"] == 9), "{lost}");
     // A look-up never starts work.
     let (_, list) = daemon.get("/v1/jobs");
     assert_eq!(list["jobs"].as_array().map(Vec::len), Some(1));
