@@ -8,7 +8,7 @@ use crate::board_set::{KnownBoard, mix};
 use crate::compose::{self, Loss};
 use crate::history::History;
 use crate::mutation::{Dropped, dropped};
-use crate::prior;
+use crate::prior::Evaluator;
 use crate::solver::{Control, Limits, Options, SearchStats, Stop};
 use crate::static_leaf::{StaticLeaves, StaticWin};
 use crate::transfer::{Found, Probe, Transfer};
@@ -95,6 +95,11 @@ struct Child {
 }
 
 impl Child {
+    fn set_numbers(&mut self, numbers: Numbers) {
+        self.phi = numbers.phi.max(1).into();
+        self.delta = numbers.delta.max(1).into();
+    }
+
     /// The board that a stone move creates, which joins the history; none for a pass.
     fn reached(&self) -> Option<KnownBoard> {
         (self.mv != Move::Pass).then(|| KnownBoard::new(self.node.position.board, self.node.canonical))
@@ -109,6 +114,7 @@ pub(crate) struct Search<'a> {
     need_white: i32,
     number_salt: u64,
     pub history: History,
+    prior: Evaluator,
     static_leaves: StaticLeaves,
     pub transfer: Transfer,
     limits: Limits,
@@ -135,6 +141,7 @@ impl<'a> Search<'a> {
             need_white: komi.need(Color::White),
             number_salt: mix(komi.need(Color::Black) as u64 ^ 0x6a09_e667_f3bc_c908),
             history,
+            prior: Evaluator::new(options.prior, geometry, komi.need(Color::Black)),
             static_leaves: StaticLeaves::new(geometry),
             transfer: Transfer::default(),
             limits,
@@ -310,6 +317,10 @@ impl<'a> Search<'a> {
                 return Value::Won(self.compose_win(board, child.mv, reached.as_ref(), win));
             }
         }
+        // First numbers last: often a child has decided the node before they are needed.
+        for child in children.iter_mut().filter(|child| child.delta == INFINITE && child.solved.is_none()) {
+            child.set_numbers(self.prior.numbers(child.node.position));
+        }
 
         loop {
             // phi = min over children of delta, delta = sum over children of phi (negamax); a solved child adds nothing.
@@ -388,12 +399,10 @@ impl<'a> Search<'a> {
             Some(win) if win.winner == child.node.position.to_move => solve_child(child, win.source),
             Some(win) => return Some(win),
             None => {
-                let numbers = self
-                    .table
-                    .numbers(child.number_key)
-                    .unwrap_or_else(|| prior::numbers(self.geometry, child.node.position, self.need_black));
-                child.phi = numbers.phi.max(1).into();
-                child.delta = numbers.delta.max(1).into();
+                // Without numbers of its own the child keeps `delta` infinite and `solved` empty until all children are classified.
+                if let Some(numbers) = self.table.numbers(child.number_key) {
+                    child.set_numbers(numbers);
+                }
             }
         }
         None

@@ -2,7 +2,7 @@
 
 use crate::board_set::KnownBoard;
 use crate::dfpn::{INFINITE, Node, Search, Source, Value, Win};
-use crate::{Komi, Table};
+use crate::{Komi, Prior, Table};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 use superko_rules::{Color, Game, Move, Position, bits};
@@ -79,11 +79,13 @@ pub struct SearchStats {
 pub struct Options {
     /// Pure-eye leaves.
     pub static_knowledge: bool,
+    /// First numbers of unexpanded positions.
+    pub prior: &'static Prior,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { static_knowledge: true }
+        Options { static_knowledge: true, prior: Prior::builtin() }
     }
 }
 
