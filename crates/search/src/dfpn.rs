@@ -7,6 +7,7 @@
 use crate::board_set::{KnownBoard, mix};
 use crate::compose::{self, Loss};
 use crate::history::History;
+use crate::look_ahead::LookAhead;
 use crate::mutation::{Dropped, dropped};
 use crate::prior;
 use crate::solver::{Control, Limits, Options, SearchStats, Stop};
@@ -110,6 +111,7 @@ pub(crate) struct Search<'a> {
     number_salt: u64,
     pub history: History,
     static_leaves: StaticLeaves,
+    look_ahead: LookAhead,
     pub transfer: Transfer,
     limits: Limits,
     started: Instant,
@@ -136,6 +138,7 @@ impl<'a> Search<'a> {
             number_salt: mix(komi.need(Color::Black) as u64 ^ 0x6a09_e667_f3bc_c908),
             history,
             static_leaves: StaticLeaves::new(geometry),
+            look_ahead: LookAhead::new(geometry, komi.need(Color::Black), komi.need(Color::White)),
             transfer: Transfer::default(),
             limits,
             started: Instant::now(),
@@ -180,6 +183,12 @@ impl<'a> Search<'a> {
                     self.stats.static_leaves += 1;
                     return Some(Win { winner, margin: win.margin, best: None, source: Source::Static(win) });
                 }
+                if self.options.look_ahead
+                    && let Some(win) = self.look_ahead.win(&mut self.static_leaves, position, winner, stood)
+                {
+                    self.stats.look_ahead_leaves += 1;
+                    return Some(Win { winner, margin: win.margin, best: win.best, source: Source::Static(win) });
+                }
             }
         }
         self.stats.probes += 1;
@@ -203,7 +212,7 @@ impl<'a> Search<'a> {
     fn lemma(&mut self, winner: Color, source: Source) -> Option<Lemma> {
         match source {
             Source::Terminal(margin) | Source::PassBack(margin) => Some(Lemma::leaf(winner, margin, 0)),
-            Source::Static(win) => Some(Lemma::leaf(winner, win.margin, win.territory)),
+            Source::Static(win) => Some(Lemma { best: win.best, ..Lemma::leaf(winner, win.margin, win.territory) }),
             Source::Found(found) => self.transfer.fetch(self.table, &found),
             Source::Lemma(lemma) => Some(*lemma),
             Source::Path => None,
