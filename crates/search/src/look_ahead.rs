@@ -31,94 +31,81 @@
 //! Why `q` must lie in `X*`: only (a) needs it. A stone outside `X*` completes nothing new: its chain borders no region that counts, so the
 //! same chains and regions are claimed for `S` alone, and the position was a leaf before.
 
-use crate::board_set::mix;
 use crate::mutation::{Dropped, dropped};
 use crate::static_leaf::{LeafKind, StaticLeaves, StaticWin, claim, wanted};
 use superko_rules::{Board, Color, Geometry, Move, Position, bits};
 
-/// Slots of a direct-mapped cache, as a power of two.
-const CACHE_BITS: usize = 17;
-
-/// What is known of a set of stones: empty points do not enter, so this holds for every position with these stones.
-#[derive(Clone, Copy, Default)]
-struct Entry {
-    stones: u64,
-    completions: Option<u64>,
-    /// Points after which there are two completions at least.
-    makes_two: Option<u64>,
-}
-
-/// Completions by stones, for one number of points wanted.
-struct Completions {
+/// The look-ahead for both colours at one komi.
+pub(crate) struct LookAhead {
     geometry: &'static Geometry,
-    wanted: u32,
-    cache: Vec<Entry>,
+    /// Points that Black and White need.
+    wanted: [u32; 2],
 }
 
-impl Completions {
-    fn entry(&mut self, stones: u64) -> &mut Entry {
-        let slot = mix(stones) as usize & (self.cache.len() - 1);
-        let entry = &mut self.cache[slot];
-        if entry.stones != stones {
-            *entry = Entry { stones, ..Entry::default() };
-        }
-        entry
+/// One player's side of it.
+#[derive(Clone, Copy)]
+struct Side {
+    geometry: &'static Geometry,
+    winner: Color,
+    wanted: u32,
+}
+
+impl Side {
+    /// Whether `stones` touch so many points that pure eyes might claim what is wanted: every point claimed is a stone or beside one.
+    fn reaches(&self, stones: u64) -> bool {
+        (stones | self.geometry.neighbors(stones)).count_ones() >= self.wanted
     }
 
     /// Points that complete the claim for `stones`, as far as pure eyes tell: whether they are empty is not asked.
-    fn of(&mut self, leaves: &mut StaticLeaves, stones: u64) -> u64 {
-        if let Some(known) = self.entry(stones).completions {
-            return known;
+    fn completions(&self, leaves: &mut StaticLeaves, stones: u64) -> u64 {
+        let (which, bit) = (self.winner as usize, 1 << self.winner as usize);
+        let known = leaves.known(stones);
+        if known.computed & bit != 0 {
+            return known.completions[which];
         }
         let mut found = 0;
         for point in bits(self.geometry.full() & !stones) {
-            let eyes = leaves.eyes(stones | 1 << point);
-            if eyes.alive >> point & 1 == 1 && eyes.points() >= self.wanted {
-                found |= 1 << point;
+            let with = stones | 1 << point;
+            if self.reaches(with) {
+                let eyes = leaves.eyes(with);
+                if eyes.alive >> point & 1 == 1 && eyes.points() >= self.wanted {
+                    found |= 1 << point;
+                }
             }
         }
-        self.entry(stones).completions = Some(found);
+        let known = leaves.known(stones);
+        known.completions[which] = found;
+        known.computed |= bit;
         found
     }
 
     /// Points after which there are two completions.
-    fn makes_two(&mut self, leaves: &mut StaticLeaves, stones: u64) -> u64 {
-        if let Some(known) = self.entry(stones).makes_two {
-            return known;
+    fn makes_two(&self, leaves: &mut StaticLeaves, stones: u64) -> u64 {
+        let (which, bit) = (self.winner as usize, 4 << self.winner as usize);
+        let known = leaves.known(stones);
+        if known.computed & bit != 0 {
+            return known.makes_two[which];
         }
         let found = bits(self.geometry.full() & !stones)
-            .filter(|&point| self.of(leaves, stones | 1 << point).count_ones() >= 2)
+            .filter(|&point| self.completions(leaves, stones | 1 << point).count_ones() >= 2)
             .fold(0, |set, point| set | 1 << point);
-        self.entry(stones).makes_two = Some(found);
+        let known = leaves.known(stones);
+        known.makes_two[which] = found;
+        known.computed |= bit;
         found
     }
-}
-
-/// The look-ahead for both colours at one komi.
-pub(crate) struct LookAhead {
-    geometry: &'static Geometry,
-    black: Completions,
-    white: Completions,
 }
 
 impl LookAhead {
     /// For a komi that asks these margins of Black and of White.
     pub fn new(geometry: &'static Geometry, need_black: i32, need_white: i32) -> LookAhead {
-        let completions = |need| Completions {
-            geometry,
-            wanted: wanted(geometry, need),
-            cache: vec![Entry::default(); 1 << geometry.points().min(CACHE_BITS)],
-        };
-        LookAhead { geometry, black: completions(need_black), white: completions(need_white) }
+        LookAhead { geometry, wanted: [wanted(geometry, need_black), wanted(geometry, need_white)] }
     }
 
     /// Whether `winner` wins `position` by l1, l2 or l3. `stood` are the points on which some board of the history has a stone of `winner`.
-    pub fn win(&mut self, leaves: &mut StaticLeaves, position: Position, winner: Color, stood: u64) -> Option<StaticWin> {
+    pub fn win(&self, leaves: &mut StaticLeaves, position: Position, winner: Color, stood: u64) -> Option<StaticWin> {
         let geometry = self.geometry;
-        let completions = match winner {
-            Color::Black => &mut self.black,
-            Color::White => &mut self.white,
-        };
+        let side = Side { geometry, winner, wanted: self.wanted[winner as usize] };
         let board = position.board;
         let empty = geometry.full() & !board.occupied();
         // C1 for the points to be played.
@@ -130,20 +117,20 @@ impl LookAhead {
             ..win
         };
         if position.to_move != winner {
-            return (position.passes == 0 || dropped(Dropped::AheadC2)).then(|| miai(completions, leaves, board, winner, stood))?;
+            return (position.passes == 0 || dropped(Dropped::AheadC2)).then(|| side.miai(leaves, board, stood))?;
         }
         let stones = board.stones(winner);
-        let mut ways = bits(completions.of(leaves, stones) & empty).filter(fresh);
+        let mut ways = bits(side.completions(leaves, stones) & empty).filter(fresh);
         if let Some(win) = ways.find_map(|point| {
-            let win = claim(geometry, leaves.eyes(stones | 1 << point), winner, completions.wanted, stood)?;
+            let win = claim(geometry, leaves.eyes(stones | 1 << point), winner, side.wanted, stood)?;
             Some(with(win, LeafKind::OneMove, point))
         }) {
             return Some(win);
         }
-        let moves = completions.makes_two(leaves, stones) & empty;
+        let moves = side.makes_two(leaves, stones) & empty;
         bits(moves).filter(fresh).find_map(|point| {
             let after = board.place(geometry, winner, point).ok()?.board;
-            let win = miai(completions, leaves, after, winner, stood)?;
+            let win = side.miai(leaves, after, stood)?;
             Some(with(win, LeafKind::MoveToMiai, point))
         })
     }
@@ -157,45 +144,47 @@ struct Way {
     territory: u64,
 }
 
-/// l2: the loser is to move on `board` after a move that was no pass.
-fn miai(completions: &mut Completions, leaves: &mut StaticLeaves, board: Board, winner: Color, stood: u64) -> Option<StaticWin> {
-    let geometry = completions.geometry;
-    let stones = board.stones(winner);
-    let empty = geometry.full() & !board.occupied();
-    let points = completions.of(leaves, stones) & empty;
-    if points.count_ones() < 2 {
-        return None;
-    }
-    // Chains with one liberty, and that liberty.
-    let mut atari = [(0, 0); 32];
-    let mut in_atari = 0;
-    for chain in geometry.components(stones) {
-        let liberties = geometry.neighbors(chain) & empty;
-        if liberties.is_power_of_two() && !dropped(Dropped::AheadAtari) {
-            atari[in_atari] = (chain, liberties);
-            in_atari += 1;
+impl Side {
+    /// l2: the loser is to move on `board` after a move that was no pass.
+    fn miai(&self, leaves: &mut StaticLeaves, board: Board, stood: u64) -> Option<StaticWin> {
+        let Side { geometry, winner, wanted } = *self;
+        let stones = board.stones(winner);
+        let empty = geometry.full() & !board.occupied();
+        let points = self.completions(leaves, stones) & empty;
+        if points.count_ones() < 2 {
+            return None;
         }
-    }
-    let mut ways = [Way::default(); 64];
-    let mut count = 0;
-    let mut stop_all = u64::MAX;
-    for point in bits(points).filter(|point| stood >> point & 1 == 0 || dropped(Dropped::AheadC1)) {
-        let eyes = leaves.eyes(stones | 1 << point);
-        let Some(win) = claim(geometry, eyes, winner, completions.wanted, stood) else { continue };
-        let itself = if dropped(Dropped::AheadOccupied) { 0 } else { 1 << point };
-        let stopped_by =
-            atari[..in_atari].iter().filter(|(chain, _)| chain & eyes.alive != 0).fold(itself, |set, (_, liberty)| set | liberty);
-        let territory = win.territory | if dropped(Dropped::AheadTerritory) { 0 } else { 1 << point };
-        let way = Way { stopped_by, margin: win.margin, territory };
-        // Two ways that share no stop are the usual case, and need the least territory.
-        if let Some(other) = ways[..count].iter().find(|other| other.stopped_by & stopped_by == 0) {
-            return Some(join(&[*other, way], winner));
+        // Chains with one liberty, and that liberty.
+        let mut atari = [(0, 0); 32];
+        let mut in_atari = 0;
+        for chain in geometry.components(stones) {
+            let liberties = geometry.neighbors(chain) & empty;
+            if liberties.is_power_of_two() && !dropped(Dropped::AheadAtari) {
+                atari[in_atari] = (chain, liberties);
+                in_atari += 1;
+            }
         }
-        ways[count] = way;
-        count += 1;
-        stop_all &= stopped_by;
+        let mut ways = [Way::default(); 64];
+        let mut count = 0;
+        let mut stop_all = u64::MAX;
+        for point in bits(points).filter(|point| stood >> point & 1 == 0 || dropped(Dropped::AheadC1)) {
+            let eyes = leaves.eyes(stones | 1 << point);
+            let Some(win) = claim(geometry, eyes, winner, wanted, stood) else { continue };
+            let itself = if dropped(Dropped::AheadOccupied) { 0 } else { 1 << point };
+            let stopped_by =
+                atari[..in_atari].iter().filter(|(chain, _)| chain & eyes.alive != 0).fold(itself, |set, (_, liberty)| set | liberty);
+            let territory = win.territory | if dropped(Dropped::AheadTerritory) { 0 } else { 1 << point };
+            let way = Way { stopped_by, margin: win.margin, territory };
+            // Two ways that share no stop are the usual case, and need the least territory.
+            if let Some(other) = ways[..count].iter().find(|other| other.stopped_by & stopped_by == 0) {
+                return Some(join(&[*other, way], winner));
+            }
+            ways[count] = way;
+            count += 1;
+            stop_all &= stopped_by;
+        }
+        (count > 0 && stop_all == 0).then(|| join(&ways[..count], winner))
     }
-    (count > 0 && stop_all == 0).then(|| join(&ways[..count], winner))
 }
 
 fn join(ways: &[Way], winner: Color) -> StaticWin {

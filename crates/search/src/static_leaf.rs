@@ -10,8 +10,19 @@ const CACHE_BITS: usize = 17;
 
 pub(crate) struct StaticLeaves {
     geometry: &'static Geometry,
-    /// `(stones, analysis)`, placed by a hash of the stones.
-    cache: Vec<(u64, PureEyes)>,
+    /// Placed by a hash of the stones.
+    cache: Vec<Known>,
+}
+
+/// What is known of the player who has `stones`; one cache line. The sets of [`crate::look_ahead`] belong to one komi, by the player's colour.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Known {
+    stones: u64,
+    eyes: PureEyes,
+    pub completions: [u64; 2],
+    pub makes_two: [u64; 2],
+    /// Which of the four sets have been computed, one bit each.
+    pub computed: u64,
 }
 
 /// The rule by which a position was decided without search.
@@ -40,19 +51,24 @@ pub(crate) struct StaticWin {
 
 impl StaticLeaves {
     pub fn new(geometry: &'static Geometry) -> Self {
-        StaticLeaves { geometry, cache: vec![(0, PureEyes::default()); 1 << geometry.points().min(CACHE_BITS)] }
+        StaticLeaves { geometry, cache: vec![Known::default(); 1 << geometry.points().min(CACHE_BITS)] }
     }
 
     /// The pure eyes of the player who has `stones`.
     #[inline]
     pub fn eyes(&mut self, stones: u64) -> PureEyes {
+        self.known(stones).eyes
+    }
+
+    /// The cache entry of the player who has `stones`.
+    #[inline]
+    pub fn known(&mut self, stones: u64) -> &mut Known {
         let slot = mix(stones) as usize & (self.cache.len() - 1);
-        let (cached, eyes) = &mut self.cache[slot];
-        if *cached != stones {
-            *cached = stones;
-            *eyes = PureEyes::analyze(self.geometry, stones);
+        let known = &mut self.cache[slot];
+        if known.stones != stones {
+            *known = Known { stones, eyes: PureEyes::analyze(self.geometry, stones), ..Known::default() };
         }
-        *eyes
+        known
     }
 
     /// Whether pure eyes alone give `winner` a margin of at least `need` in `position`, where `stood` are the points on which some
