@@ -7,6 +7,7 @@
 use crate::board_set::{KnownBoard, mix};
 use crate::compose::{self, Loss};
 use crate::history::History;
+use crate::look_ahead::LookAhead;
 use crate::mutation::{Dropped, dropped};
 use crate::prior::Evaluator;
 use crate::solver::{Control, Limits, Options, SearchStats, Stop};
@@ -116,6 +117,7 @@ pub(crate) struct Search<'a> {
     pub history: History,
     prior: Evaluator,
     static_leaves: StaticLeaves,
+    look_ahead: LookAhead,
     pub transfer: Transfer,
     limits: Limits,
     started: Instant,
@@ -143,6 +145,7 @@ impl<'a> Search<'a> {
             history,
             prior: Evaluator::new(options.prior, geometry, komi.need(Color::Black)),
             static_leaves: StaticLeaves::new(geometry),
+            look_ahead: LookAhead::new(geometry, komi.need(Color::Black), komi.need(Color::White)),
             transfer: Transfer::default(),
             limits,
             started: Instant::now(),
@@ -187,6 +190,12 @@ impl<'a> Search<'a> {
                     self.stats.static_leaves += 1;
                     return Some(Win { winner, margin: win.margin, best: None, source: Source::Static(win) });
                 }
+                if self.options.look_ahead
+                    && let Some(win) = self.look_ahead.win(&mut self.static_leaves, position, winner, stood)
+                {
+                    self.stats.look_ahead_leaves += 1;
+                    return Some(Win { winner, margin: win.margin, best: win.best, source: Source::Static(win) });
+                }
             }
         }
         self.stats.probes += 1;
@@ -210,7 +219,7 @@ impl<'a> Search<'a> {
     fn lemma(&mut self, winner: Color, source: Source) -> Option<Lemma> {
         match source {
             Source::Terminal(margin) | Source::PassBack(margin) => Some(Lemma::leaf(winner, margin, 0)),
-            Source::Static(win) => Some(Lemma::leaf(winner, win.margin, win.territory)),
+            Source::Static(win) => Some(Lemma { best: win.best, ..Lemma::leaf(winner, win.margin, win.territory) }),
             Source::Found(found) => self.transfer.fetch(self.table, &found),
             Source::Lemma(lemma) => Some(*lemma),
             Source::Path => None,

@@ -9,6 +9,7 @@ mod dfpn;
 mod history;
 mod komi;
 mod lemma;
+mod look_ahead;
 mod lookup;
 mod memory_table;
 pub mod mutation;

@@ -14,6 +14,16 @@ pub enum Dropped {
     C1,
     /// C2 of static leaves: not after the winner's own pass.
     C2,
+    /// Look-ahead: no winner stone of the history on the points to be played.
+    AheadC1,
+    /// Look-ahead: the points to be played enter the lemma's `T`.
+    AheadTerritory,
+    /// Look-ahead l2: not after the winner's own pass.
+    AheadC2,
+    /// Look-ahead l2: a capture of a chain in atari stops the ways that need it.
+    AheadAtari,
+    /// Look-ahead l2: the loser may take the point himself.
+    AheadOccupied,
     /// Occupied points of an eye must touch the chain as well.
     Pureness,
     /// A banned reply enters `X` when a loss is composed.

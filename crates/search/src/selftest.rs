@@ -63,7 +63,7 @@ const SOLVER_BUDGET: u64 = 2_000_000;
 const MOST_PREFIXES: usize = 8;
 
 /// What the report counts, in its order.
-const COVERAGE: [&str; 19] = [
+const COVERAGE: [&str; 20] = [
     "positions after captures",
     "positions with a superko ban",
     "positions from a diagram",
@@ -73,6 +73,7 @@ const COVERAGE: [&str; 19] = [
     "solves with lemma hits",
     "solves with rejected lemmas",
     "solves with static leaves",
+    "solves with look-ahead leaves",
     "solves with banned replies",
     "solves with path-only proofs",
     "solves that hit the limit",
@@ -178,12 +179,14 @@ impl Case<'_> {
             komi.push(Komi::below(self.rng.below(2 * points + 1) as i32 - points as i32));
             self.rng.shuffle(&mut komi);
             for &komi in &komi {
-                let plain = Options { static_knowledge: false, ..Options::default() };
+                let plain = Options { static_knowledge: false, look_ahead: false, ..Options::default() };
+                let eyes_only = Options { look_ahead: false, ..Options::default() };
                 self.compare("one table for all prefixes", Options::default(), &shared, game, *value, komi);
                 if let Some(table) = given {
                     self.compare("the production table for all prefixes", Options::default(), table, game, *value, komi);
                 }
                 self.compare("a fresh table", Options::default(), &MemoryTable::new(self.geometry), game, *value, komi);
+                self.compare("a fresh table, no look-ahead", eyes_only, &MemoryTable::new(self.geometry), game, *value, komi);
                 self.compare("a table that forgets", Options::default(), &forgetful, game, *value, komi);
                 self.compare("a fresh table, no static knowledge", plain, &MemoryTable::new(self.geometry), game, *value, komi);
                 if self.ends() {
@@ -277,8 +280,7 @@ impl Case<'_> {
     fn claims(&self, game: &Game) -> Vec<(Color, i32)> {
         let margin = |winner: Color| {
             let eyes = PureEyes::analyze(self.geometry, game.position().board.stones(winner));
-            let points = eyes.alive.count_ones() + eyes.regions.iter().map(|region| region.count_ones()).sum::<u32>();
-            (eyes.alive != 0).then_some((winner, 2 * points as i32 - self.geometry.points() as i32))
+            (eyes.alive != 0).then_some((winner, 2 * eyes.points() as i32 - self.geometry.points() as i32))
         };
         [Color::Black, Color::White].into_iter().filter_map(margin).collect()
     }
@@ -310,6 +312,7 @@ impl Case<'_> {
             ("solves with lemma hits", stats.hits),
             ("solves with rejected lemmas", stats.rejected),
             ("solves with static leaves", stats.static_leaves),
+            ("solves with look-ahead leaves", stats.look_ahead_leaves),
             ("solves with banned replies", stats.banned_replies),
             ("solves with path-only proofs", stats.path_only),
         ] {

@@ -2,6 +2,7 @@
 
 use crate::board_set::KnownBoard;
 use crate::dfpn::{INFINITE, Node, Search, Source, Value, Win};
+use crate::static_leaf::keep_territory;
 use crate::{Komi, Prior, Table};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
@@ -68,6 +69,8 @@ pub struct SearchStats {
     pub lemmas_stored: u64,
     /// Positions decided by pure-eye analysis.
     pub static_leaves: u64,
+    /// Positions decided by static look-ahead.
+    pub look_ahead_leaves: u64,
     /// Proofs that hold on their own path only and were not stored.
     pub path_only: u64,
     /// Replies that superko banned at a lost position.
@@ -79,13 +82,15 @@ pub struct SearchStats {
 pub struct Options {
     /// Pure-eye leaves.
     pub static_knowledge: bool,
+    /// Static look-ahead, on top of pure eyes.
+    pub look_ahead: bool,
     /// First numbers of unexpanded positions.
     pub prior: &'static Prior,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { static_knowledge: true, prior: Prior::builtin() }
+        Options { static_knowledge: true, look_ahead: true, prior: Prior::builtin() }
     }
 }
 
@@ -144,7 +149,10 @@ fn principal_variation(search: &mut Search<'_>, root: Node, win: Win) -> Vec<Mov
         }
         let mv = if node.position.to_move == winner {
             match current.source {
-                Source::Static(claim) => Some(keep_territory(search, node.position, claim.territory)),
+                Source::Static(claim) if claim.best.is_none() => {
+                    let Position { board, .. } = node.position;
+                    Some(keep_territory(search.geometry, board, winner, claim.territory, |next| !search.history.contains(next)))
+                }
                 _ => current.best,
             }
         } else if matches!(current.source, Source::Static(_)) {
@@ -179,16 +187,6 @@ fn step(search: &mut Search<'_>, node: &Node, mv: Move) -> Option<Node> {
         return None;
     }
     Some(next)
-}
-
-/// The strategy of the paper's Lemma 1: take a liberty of an intruding chain, or pass if there is none.
-fn keep_territory(search: &Search<'_>, position: Position, territory: u64) -> Move {
-    let board = position.board;
-    let intruders = board.stones(position.to_move.opponent()) & territory;
-    let empty = search.geometry.full() & !board.occupied();
-    bits(search.geometry.neighbors(intruders) & empty & territory)
-        .find(|&point| board.place(search.geometry, position.to_move, point).is_ok_and(|placed| !search.history.contains(placed.board)))
-        .map_or(Move::Pass, |point| Move::Stone(point as u8))
 }
 
 fn costliest_reply(search: &mut Search<'_>, node: &Node) -> Option<Move> {

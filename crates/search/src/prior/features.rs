@@ -103,10 +103,9 @@ fn write_side(geometry: &Geometry, stones: u64, mut out: Writer<'_>) {
     let full = geometry.full();
     let rest = full & !stones;
     let eyes = PureEyes::analyze(geometry, stones);
-    let territory = eyes.regions.iter().fold(0, |set, region| set | region);
     out.mask(stones, Points);
     out.mask(eyes.alive, Points);
-    out.mask(territory, Points);
+    out.mask(eyes.territory, Points);
     out.put(u32::from(eyes.alive != 0), Const(1.0));
 
     let touched = geometry.neighbors(stones);
