@@ -328,7 +328,7 @@ impl<'a> Search<'a> {
         }
         // First numbers last: often a child has decided the node before they are needed.
         for child in children.iter_mut().filter(|child| child.delta == INFINITE && child.solved.is_none()) {
-            child.set_numbers(self.prior.numbers(child.node.position));
+            child.set_numbers(self.prior.numbers(&mut self.static_leaves, &self.look_ahead, child.node.position));
         }
 
         loop {

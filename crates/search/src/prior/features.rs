@@ -4,12 +4,13 @@
 //! Features fall into three groups by what they depend on, and that is what makes them cheap: the stones of one player (kept in a
 //! cache, for stone sets recur), both players' stones, and the question asked (board, komi, passes), which is fixed for a search.
 
-use superko_rules::{Geometry, PureEyes};
+use crate::look_ahead::Outlook;
+use superko_rules::Geometry;
 
 /// Features of one player's stones.
-pub(crate) const SIDE: usize = 30;
+pub(crate) const SIDE: usize = 36;
 /// Features of both players' stones together.
-pub(crate) const MIXED: usize = 57;
+pub(crate) const MIXED: usize = 63;
 /// Features of the question.
 pub(crate) const QUESTION: usize = 16;
 /// All inputs in order: mover's side, other side, mixed, question.
@@ -80,33 +81,40 @@ fn writer<'a>(geometry: &Geometry, counts: &'a mut [u8], norms: Option<&'a mut [
 /// The norms of the side and mixed counts on a board.
 pub(crate) fn norms(geometry: &Geometry) -> ([f32; SIDE], [f32; MIXED]) {
     let (mut side_norms, mut mixed_norms) = ([0.0; SIDE], [0.0; MIXED]);
-    write_side(geometry, 0, writer(geometry, &mut [0; SIDE], Some(&mut side_norms)));
-    write_mixed(geometry, 0, 0, 0, writer(geometry, &mut [0; MIXED], Some(&mut mixed_norms)));
+    write_side(geometry, 0, &Outlook::default(), writer(geometry, &mut [0; SIDE], Some(&mut side_norms)));
+    write_mixed(geometry, [0, 0], [&Outlook::default(); 2], 0, writer(geometry, &mut [0; MIXED], Some(&mut mixed_norms)));
     (side_norms, mixed_norms)
 }
 
-pub(crate) fn side(geometry: &Geometry, stones: u64) -> SideCounts {
+/// Counts of the player who has `stones`.
+pub(crate) fn side(geometry: &Geometry, stones: u64, outlook: &Outlook) -> SideCounts {
     let mut counts = [0; SIDE];
-    write_side(geometry, stones, writer(geometry, &mut counts, None));
+    write_side(geometry, stones, outlook, writer(geometry, &mut counts, None));
     counts
 }
 
-/// `need`: the margin that the side to move, who has `own`, must reach.
-pub(crate) fn mixed(geometry: &Geometry, own: u64, other: u64, need: i32) -> MixedCounts {
+/// `stones` and `outlooks` of the side to move and of the other; `need`: the margin that the side to move must reach.
+pub(crate) fn mixed(geometry: &Geometry, stones: [u64; 2], outlooks: [&Outlook; 2], need: i32) -> MixedCounts {
     let mut counts = [0; MIXED];
-    write_mixed(geometry, own, other, need, writer(geometry, &mut counts, None));
+    write_mixed(geometry, stones, outlooks, need, writer(geometry, &mut counts, None));
     counts
 }
 
-fn write_side(geometry: &Geometry, stones: u64, mut out: Writer<'_>) {
+fn write_side(geometry: &Geometry, stones: u64, outlook: &Outlook, mut out: Writer<'_>) {
     use Per::{Const, Edge, Points};
     let full = geometry.full();
     let rest = full & !stones;
-    let eyes = PureEyes::analyze(geometry, stones);
+    let eyes = outlook.eyes;
     out.mask(stones, Points);
     out.mask(eyes.alive, Points);
     out.mask(eyes.territory, Points);
     out.put(u32::from(eyes.alive != 0), Const(1.0));
+    out.put(outlook.most, Points);
+    out.mask(outlook.completions, Const(2.0));
+    out.put(u32::from(outlook.completions != 0), Const(1.0));
+    out.mask(outlook.makes_two, Const(4.0));
+    out.mask(outlook.makes_one, Const(4.0));
+    out.mask(outlook.lively, Const(4.0));
 
     let touched = geometry.neighbors(stones);
     let (mut chains, mut single, mut largest_chain, mut most_eyes, mut all_eyes) = (0, 0, 0, 0, 0);
@@ -228,7 +236,7 @@ fn liberties(geometry: &Geometry, stones: u64, other: u64, empty: u64) -> Libert
     found
 }
 
-fn write_mixed(geometry: &Geometry, own: u64, other: u64, need: i32, mut out: Writer<'_>) {
+fn write_mixed(geometry: &Geometry, [own, other]: [u64; 2], outlooks: [&Outlook; 2], need: i32, mut out: Writer<'_>) {
     use Per::{Const, Edge, Points};
     let full = geometry.full();
     let empty = full & !(own | other);
@@ -236,6 +244,11 @@ fn write_mixed(geometry: &Geometry, own: u64, other: u64, need: i32, mut out: Wr
 
     out.mask(empty, Points);
     out.mask(empty, Const(16.0));
+    for outlook in outlooks {
+        out.mask(outlook.completions & empty, Const(1.0));
+        out.mask(outlook.makes_two & empty, Const(2.0));
+        out.mask(outlook.makes_one & empty, Const(4.0));
+    }
     out.mask(own_near & empty & !other_near, Points);
     out.mask(other_near & empty & !own_near, Points);
     out.mask(own_near & other_near & empty, Points);

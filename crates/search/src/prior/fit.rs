@@ -9,6 +9,9 @@ use super::net::{CAP, FIRST, OUTPUT_AT, OUTPUTS, SECOND, SECOND_AT, WEIGHTS};
 use super::rng::Rng;
 use super::sample::Sample;
 use super::{Model, Prior};
+use crate::look_ahead::LookAhead;
+use crate::static_leaf::StaticLeaves;
+use std::collections::HashMap;
 use superko_rules::{Color, Geometry};
 
 /// Samples turned into the counts of the net's inputs.
@@ -24,12 +27,21 @@ struct Inputs {
 impl Inputs {
     /// Computes the features of all samples.
     fn new(samples: &[Sample]) -> Inputs {
+        // Look-ahead depends on board and komi.
+        let mut asked: HashMap<(String, i32), (StaticLeaves, LookAhead)> = HashMap::new();
         let counts = samples.iter().map(|sample| {
-            let (own, other) = sides(sample);
+            let Sample { geometry, position, need, .. } = *sample;
+            let colors = [position.to_move, position.to_move.opponent()];
+            let need_black = if position.to_move == Color::Black { need } else { 1 - need };
+            let (leaves, look_ahead) = asked
+                .entry((geometry.name(), need_black))
+                .or_insert_with(|| (StaticLeaves::new(geometry), LookAhead::new(geometry, need_black, 1 - need_black)));
+            let stones = colors.map(|color| position.board.stones(color));
+            let [own, other] = colors.map(|color| look_ahead.outlook(leaves, color, position.board.stones(color)));
             let mut counts = [0; 2 * SIDE + MIXED];
-            counts[..SIDE].copy_from_slice(&features::side(sample.geometry, own));
-            counts[SIDE..2 * SIDE].copy_from_slice(&features::side(sample.geometry, other));
-            counts[2 * SIDE..].copy_from_slice(&features::mixed(sample.geometry, own, other, sample.need));
+            counts[..SIDE].copy_from_slice(&features::side(geometry, stones[0], &own));
+            counts[SIDE..2 * SIDE].copy_from_slice(&features::side(geometry, stones[1], &other));
+            counts[2 * SIDE..].copy_from_slice(&features::mixed(geometry, stones, [&own, &other], need));
             counts
         });
         Inputs {
@@ -50,11 +62,6 @@ impl Inputs {
         }
         input[2 * SIDE + MIXED..].copy_from_slice(&features::question(geometry, self.need[at].into(), self.passes[at]));
     }
-}
-
-fn sides(sample: &Sample) -> (u64, u64) {
-    let position = sample.position;
-    (position.board.stones(position.to_move), position.board.stones(position.to_move.opponent()))
 }
 
 /// Log2 of a count, exact at powers of two and linear between them.

@@ -16,6 +16,8 @@ pub use sample::{Sample, SampleError, SamplePlan, SamplingTable, sample_board, s
 
 use crate::Numbers;
 use crate::board_set::mix;
+use crate::look_ahead::{LookAhead, Outlook};
+use crate::static_leaf::StaticLeaves;
 use net::{BoardNet, Sums};
 use std::fmt;
 use std::sync::OnceLock;
@@ -152,11 +154,13 @@ impl NumberTables {
 }
 
 /// Stone sets whose part of the net's first layer is kept.
-const CACHE_SLOTS: usize = 1 << 12;
+const CACHE_SLOTS: usize = 1 << 13;
 
+/// A player's stones, what they might become, and what they add to the sums of the net's first layer.
 #[derive(Clone)]
 struct CachedSide {
     stones: u64,
+    outlook: Outlook,
     /// As the mover's, as the other's.
     sums: [Sums; 2],
 }
@@ -187,7 +191,7 @@ impl Evaluator {
     }
 
     /// The first numbers of `position`.
-    pub fn numbers(&mut self, position: Position) -> Numbers {
+    pub fn numbers(&mut self, leaves: &mut StaticLeaves, look_ahead: &LookAhead, position: Position) -> Numbers {
         let &mut Evaluator { prior, geometry, need_black, .. } = self;
         let tables = prior.tables.get_or_init(|| NumberTables::new(prior));
         match self.ready.get_or_insert_with(|| Ready::new(prior, geometry, need_black)) {
@@ -200,11 +204,11 @@ impl Evaluator {
             Ready::Net(state) => {
                 let black = position.to_move == Color::Black;
                 let need = if black { need_black } else { 1 - need_black };
-                let (own, other) = (position.board.stones(position.to_move), position.board.stones(position.to_move.opponent()));
-                let counts = features::mixed(geometry, own, other, need);
-                let own = state.side(geometry, own)[0];
-                let other = state.side(geometry, other)[1];
-                let [logit, win, loss] = state.net.outputs(&own, &other, &counts, black, position.passes);
+                let colors = [position.to_move, position.to_move.opponent()];
+                let [own, other] = colors.map(|color| state.side(geometry, leaves, look_ahead, color, position.board.stones(color)));
+                let (own, other) = (&state.cache[own], &state.cache[other]);
+                let counts = features::mixed(geometry, [own.stones, other.stones], [&own.outlook, &other.outlook], need);
+                let [logit, win, loss] = state.net.outputs(&own.sums[0], &other.sums[1], &counts, black, position.passes);
                 tables.numbers(logit >> (net::OUTPUT_PLACES - 6), win >> (net::OUTPUT_PLACES - 4), loss >> (net::OUTPUT_PLACES - 4))
             }
         }
@@ -218,19 +222,23 @@ impl Ready {
             Model::Logistic(weights) => Ready::Logistic(weights),
             Model::Net(weights) => {
                 let net = BoardNet::new(weights, geometry, need_black);
-                let empty = CachedSide { stones: 0, sums: net.side(&features::side(geometry, 0)) };
-                Ready::Net(Box::new(NetState { net, cache: vec![empty; CACHE_SLOTS] }))
+                let nothing = CachedSide { stones: u64::MAX, outlook: Outlook::default(), sums: [[0; net::FIRST]; 2] };
+                Ready::Net(Box::new(NetState { net, cache: vec![nothing; CACHE_SLOTS] }))
             }
         }
     }
 }
 
 impl NetState {
-    fn side(&mut self, geometry: &Geometry, stones: u64) -> &[Sums; 2] {
-        let cached = &mut self.cache[mix(stones) as usize & (CACHE_SLOTS - 1)];
+    /// The slot of the cache that holds the player `color` with `stones`. The two players of a position never share a slot.
+    fn side(&mut self, geometry: &Geometry, leaves: &mut StaticLeaves, look_ahead: &LookAhead, color: Color, stones: u64) -> usize {
+        let black = color == Color::Black;
+        let slot = (mix(stones) as usize & (CACHE_SLOTS / 2 - 1)) * 2 + usize::from(black);
+        let cached = &mut self.cache[slot];
         if cached.stones != stones {
-            *cached = CachedSide { stones, sums: self.net.side(&features::side(geometry, stones)) };
+            let outlook = look_ahead.outlook(leaves, color, stones);
+            *cached = CachedSide { stones, outlook, sums: self.net.side(&features::side(geometry, stones, &outlook)) };
         }
-        &cached.sums
+        slot
     }
 }

@@ -157,7 +157,7 @@ pub struct SamplePlan {
 
 impl Default for SamplePlan {
     fn default() -> Self {
-        SamplePlan { root_expansions: 400_000, random_expansions: 4_000, random_total: 400_000, most: 80_000, seed: 1 }
+        SamplePlan { root_expansions: 400_000, random_expansions: 4_000, random_total: 200_000, most: 60_000, seed: 1 }
     }
 }
 
