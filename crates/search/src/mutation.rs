@@ -40,13 +40,42 @@ pub enum Dropped {
     Symmetry,
 }
 
+/// What a hash collision, a corrupted entry or a torn one would do to a search (paper, section 8.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A lemma that the reuse test has refused is used.
+    UnsoundReuse,
+    /// A lemma that applies is read with its winner reversed.
+    ReversedWinner,
+    /// A lemma that applies is read with the territory and the bounds of another one of its position.
+    TornEntry,
+}
+
 #[cfg(feature = "mutation")]
 mod switch {
-    use super::Dropped;
+    use super::{Dropped, Fault};
     use std::cell::Cell;
 
     thread_local! {
         static DROPPED: Cell<Option<Dropped>> = const { Cell::new(None) };
+        /// The fault, one in how many chances, the state of the generator, and how often it has struck.
+        static FAULT: Cell<(Option<Fault>, u64, u64, u64)> = const { Cell::new((None, 1, 0, 0)) };
+    }
+
+    /// Makes `fault` strike at one in `one_in` chances on this thread, as `seed` has it; `None` ends it. Returns how often the last one struck.
+    pub fn inject(fault: Option<Fault>, one_in: u64, seed: u64) -> u64 {
+        FAULT.replace((fault, one_in, seed, 0)).3
+    }
+
+    pub(crate) fn strikes(fault: Fault) -> bool {
+        let (wanted, one_in, state, count) = FAULT.get();
+        if wanted != Some(fault) {
+            return false;
+        }
+        let state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let struck = (state >> 33).is_multiple_of(one_in);
+        FAULT.set((wanted, one_in, state, count + u64::from(struck)));
+        struck
     }
 
     /// Switches `condition` off on this thread (`None`: everything on).
@@ -60,12 +89,18 @@ mod switch {
 }
 
 #[cfg(feature = "mutation")]
-pub use switch::drop_condition;
+pub use switch::{drop_condition, inject};
 #[cfg(feature = "mutation")]
-pub(crate) use switch::dropped;
+pub(crate) use switch::{dropped, strikes};
 
 #[cfg(not(feature = "mutation"))]
 #[inline(always)]
 pub(crate) fn dropped(_: Dropped) -> bool {
+    false
+}
+
+#[cfg(not(feature = "mutation"))]
+#[inline(always)]
+pub(crate) fn strikes(_: Fault) -> bool {
     false
 }
