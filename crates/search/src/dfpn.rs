@@ -163,6 +163,11 @@ impl<'a> Search<'a> {
 
     /// Decides `node` without search if possible. The history contains the node's board.
     pub fn decided(&mut self, node: &Node) -> Option<Win> {
+        self.decided_with(node, true)
+    }
+
+    /// [`Search::decided`], without static knowledge if `statics` is false: a position that has numbers was no leaf when they were made.
+    fn decided_with(&mut self, node: &Node, statics: bool) -> Option<Win> {
         let position = node.position;
         if position.passes > 0 {
             let score = position.board.area_score(self.geometry);
@@ -176,7 +181,7 @@ impl<'a> Search<'a> {
                 return Some(Win { winner, margin, best: Some(Move::Pass), source: Source::PassBack(margin) });
             }
         }
-        if self.options.static_knowledge {
+        if self.options.static_knowledge && statics {
             for winner in [position.to_move, position.to_move.opponent()] {
                 let stood = self.history.stood(winner);
                 if let Some(win) = self.static_leaves.win(position, winner, self.need(winner), stood) {
@@ -355,7 +360,7 @@ impl<'a> Search<'a> {
             if let Some(reached) = reached {
                 self.history.push(reached);
             }
-            let known = if look_again { self.decided(&child_node) } else { None };
+            let known = if look_again { self.decided_with(&child_node, false) } else { None };
             let value = match known {
                 Some(win) => Value::Won(win),
                 None => self.search(&child_node, child_phi_threshold, child_delta_threshold, false),
@@ -389,7 +394,8 @@ impl<'a> Search<'a> {
         if let Some(&reached) = reached {
             self.history.push(reached);
         }
-        let decided = self.decided(&child.node);
+        let known = self.table.numbers(child.number_key);
+        let decided = self.decided_with(&child.node, known.is_none());
         if reached.is_some() {
             self.history.pop();
         }
@@ -397,10 +403,7 @@ impl<'a> Search<'a> {
             Some(win) if win.winner == child.node.position.to_move => solve_child(child, win.source),
             Some(win) => return Some(win),
             None => {
-                let numbers = self
-                    .table
-                    .numbers(child.number_key)
-                    .unwrap_or_else(|| prior::numbers(self.geometry, child.node.position, self.need_black));
+                let numbers = known.unwrap_or_else(|| prior::numbers(self.geometry, child.node.position, self.need_black));
                 child.phi = numbers.phi.max(1).into();
                 child.delta = numbers.delta.max(1).into();
             }
