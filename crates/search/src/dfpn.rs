@@ -8,6 +8,7 @@ use crate::board_set::{KnownBoard, mix};
 use crate::compose::{self, Loss};
 use crate::history::History;
 use crate::mutation::{Dropped, dropped};
+use crate::number_rule::Replies;
 use crate::prior;
 use crate::solver::{Control, Limits, Options, SearchStats, Stop};
 use crate::static_leaf::{StaticLeaves, StaticWin};
@@ -19,20 +20,8 @@ use superko_rules::{Board, Canonical, Color, Game, Geometry, Move, Position};
 
 /// Larger than any sum of numbers.
 pub(crate) const INFINITE: u64 = 1 << 60;
-/// Up to here proof numbers add up plainly; above, only an eighth of the excess counts. Keyed by position and summed, they feed
-/// back through transpositions and cycles and would explode (findings 1, "limited": 10^6 with first numbers of an eighth our scale).
-const PLAIN_SUM: u64 = 8_000_000;
 /// Safe points: every so many expansions counters are flushed and the stop flag is read.
 const SAFE_POINT: u64 = 256;
-
-fn limited(sum: u64) -> u64 {
-    if sum <= PLAIN_SUM { sum } else { PLAIN_SUM + (sum - PLAIN_SUM) / 8 }
-}
-
-/// The largest plain sum that `limited` keeps at or below `value`.
-fn unlimited(value: u64) -> u64 {
-    if value <= PLAIN_SUM { value } else { PLAIN_SUM + (value - PLAIN_SUM).saturating_mul(8).min(INFINITE) }
-}
 
 /// A position on the search path, with its canonical form.
 #[derive(Clone, Copy)]
@@ -253,7 +242,7 @@ impl<'a> Search<'a> {
         let spent_before = known.map_or(0, |numbers| u64::from(numbers.cost));
 
         let mut children = self.spare.pop().unwrap_or_default();
-        let value = self.expand(node, &mut children, threshold_phi, threshold_delta, is_root);
+        let value = self.expand(node, &mut children, threshold_phi, threshold_delta, known.is_some(), is_root);
         children.clear();
         self.spare.push(children);
 
@@ -285,7 +274,15 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn expand(&mut self, node: &Node, children: &mut Vec<Child>, threshold_phi: u64, threshold_delta: u64, is_root: bool) -> Value {
+    fn expand(
+        &mut self,
+        node: &Node,
+        children: &mut Vec<Child>,
+        threshold_phi: u64,
+        threshold_delta: u64,
+        revisited: bool,
+        is_root: bool,
+    ) -> Value {
         let mover = node.position.to_move;
         let board = node.position.board;
         let mut banned: Vec<Board> = Vec::new();
@@ -311,11 +308,13 @@ impl<'a> Search<'a> {
             }
         }
 
+        let rule = self.options.numbers;
+        let mut goes_on = revisited && rule.controls_thresholds();
         loop {
-            // phi = min over children of delta, delta = sum over children of phi (negamax); a solved child adds nothing.
-            let (mut sum, mut best, mut least, mut second) = (0u64, usize::MAX, INFINITE, INFINITE);
+            // phi = min over children of delta, delta from the children's phi by the number rule (negamax); a solved child adds nothing.
+            let (mut replies, mut best, mut least, mut second) = (Replies::default(), usize::MAX, INFINITE, INFINITE);
             for (index, child) in children.iter().enumerate() {
-                sum = (sum + child.phi).min(INFINITE);
+                replies.add(child.phi);
                 if child.delta < least {
                     second = least;
                     least = child.delta;
@@ -327,20 +326,24 @@ impl<'a> Search<'a> {
             if best == usize::MAX {
                 return Value::Won(self.compose_loss(node, children, &banned));
             }
-            let (phi, delta) = (least, limited(sum));
+            let (phi, delta) = (least, rule.disproof(&replies));
             if is_root {
                 self.control.root_phi.store(phi, Ordering::Relaxed);
                 self.control.root_delta.store(delta, Ordering::Relaxed);
             }
-            if phi >= threshold_phi || delta >= threshold_delta {
+            let (mut limit_phi, mut limit_delta) = (threshold_phi, threshold_delta);
+            if std::mem::take(&mut goes_on) {
+                (limit_phi, limit_delta) = (limit_phi.max(phi + 1), limit_delta.max(delta + 1));
+            }
+            if phi >= limit_phi || delta >= limit_delta {
                 return Value::Open { phi, delta };
             }
             let child = &mut children[best];
             let child_node = child.node;
             let (mv, reached) = (child.mv, child.reached());
-            let child_phi_threshold = (unlimited(threshold_delta.min(INFINITE)) - (sum - child.phi)).min(INFINITE);
+            let child_phi_threshold = rule.child_threshold(limit_delta, &replies, child.phi);
             // 1 + ε with ε = 0.3 (paper, section 5; findings 7.4).
-            let child_delta_threshold = threshold_phi.min(second.saturating_add(second / 10 * 3 + second % 10 * 3 / 10).max(second + 1));
+            let child_delta_threshold = limit_phi.min(second.saturating_add(second / 10 * 3 + second % 10 * 3 / 10).max(second + 1));
             let stored = self.stats.lemmas_stored;
             let look_again = std::mem::replace(&mut child.probed_at, stored) != stored;
             if let Some(reached) = reached {

@@ -2,7 +2,7 @@
 
 use crate::board_set::KnownBoard;
 use crate::dfpn::{INFINITE, Node, Search, Source, Value, Win};
-use crate::{Komi, Table};
+use crate::{Komi, NumberRule, Table};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 use superko_rules::{Color, Game, Move, Position, bits};
@@ -79,11 +79,13 @@ pub struct SearchStats {
 pub struct Options {
     /// Pure-eye leaves.
     pub static_knowledge: bool,
+    /// How disproof numbers come from the children's numbers.
+    pub numbers: NumberRule,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { static_knowledge: true }
+        Options { static_knowledge: true, numbers: NumberRule::default() }
     }
 }
 
