@@ -10,6 +10,7 @@ use crate::history::History;
 use crate::mutation::{Dropped, dropped};
 use crate::number_rule::Replies;
 use crate::prior;
+use crate::prune::{self, Pruning};
 use crate::solver::{Control, Limits, Options, SearchStats, Stop};
 use crate::static_leaf::{StaticLeaves, StaticWin};
 use crate::transfer::{Found, Probe, Transfer};
@@ -55,6 +56,9 @@ pub(crate) enum Source {
     Lemma(Box<Lemma>),
     /// Proved by search, but for this path only.
     Path,
+    /// Pruning skipped moves of the loser below: no proof, believed within a pruned search only ([`crate::prune`]). With the conditions
+    /// of a lemma, if it has any that can be written as such.
+    Assumed(Option<Box<Lemma>>),
 }
 
 /// A decided position.
@@ -99,6 +103,7 @@ pub(crate) struct Search<'a> {
     number_salt: u64,
     pub history: History,
     static_leaves: StaticLeaves,
+    pruning: Option<Pruning>,
     pub transfer: Transfer,
     limits: Limits,
     started: Instant,
@@ -122,9 +127,10 @@ impl<'a> Search<'a> {
             options,
             need_black: komi.need(Color::Black),
             need_white: komi.need(Color::White),
-            number_salt: mix(komi.need(Color::Black) as u64 ^ 0x6a09_e667_f3bc_c908),
+            number_salt: mix(komi.need(Color::Black) as u64 ^ 0x6a09_e667_f3bc_c908) ^ options.prune.map_or(0, |side| 1 + side as u64),
             history,
             static_leaves: StaticLeaves::new(geometry),
+            pruning: options.prune.map(|side| Pruning::new(side, geometry)),
             transfer: Transfer::default(),
             limits,
             started: Instant::now(),
@@ -149,6 +155,11 @@ impl<'a> Search<'a> {
 
     /// Decides `node` without search if possible. The history contains the node's board.
     pub fn decided(&mut self, node: &Node) -> Option<Win> {
+        self.proven(node).or_else(|| self.given_up(node))
+    }
+
+    /// The same by what is proven; never what a pruned search gave up.
+    fn proven(&mut self, node: &Node) -> Option<Win> {
         let position = node.position;
         if position.passes > 0 {
             let score = position.board.area_score(self.geometry);
@@ -188,6 +199,15 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// A result of this search against the pruned side that serves under the node's history.
+    fn given_up(&mut self, node: &Node) -> Option<Win> {
+        let Pruning { side, given_up, .. } = self.pruning.as_ref()?;
+        let (need, winner) = (self.need(side.opponent()), side.opponent());
+        let Probe::Hit(found) = self.transfer.probe(given_up, node.key, node.canonical, &self.history, &|_| need) else { return None };
+        let lemma = self.transfer.fetch(given_up, &found)?;
+        Some(Win { winner, margin: lemma.margin.into(), best: lemma.best, source: Source::Assumed(Some(Box::new(lemma))) })
+    }
+
     /// The lemma behind a decided position, in the frame of the search; `None` if it stands for its own path only.
     fn lemma(&mut self, winner: Color, source: Source) -> Option<Lemma> {
         match source {
@@ -195,7 +215,8 @@ impl<'a> Search<'a> {
             Source::Static(win) => Some(Lemma::leaf(winner, win.margin, win.territory)),
             Source::Found(found) => self.transfer.fetch(self.table, &found),
             Source::Lemma(lemma) => Some(*lemma),
-            Source::Path => None,
+            Source::Path | Source::Assumed(None) => None,
+            Source::Assumed(Some(lemma)) => Some(*lemma),
         }
     }
 
@@ -266,6 +287,13 @@ impl<'a> Search<'a> {
                 self.table.store_numbers(number_key, Numbers { phi: 1, delta: 1, cost: cap(cost) });
                 Value::Won(Win { winner, margin, best, source: Source::Lemma(lemma) })
             }
+            Value::Won(Win { winner, margin, best, source: Source::Assumed(Some(mut lemma)) }) => {
+                lemma.cost = cost;
+                let pruning = self.pruning.as_mut().expect("only a pruned search assumes anything");
+                pruning.give_up(node.key, &(*lemma).clone().map(self.geometry, node.canonical.sym));
+                self.table.store_numbers(number_key, Numbers { phi: 1, delta: 1, cost: cap(cost) });
+                Value::Won(Win { winner, margin, best, source: Source::Assumed(Some(lemma)) })
+            }
             Value::Won(win) => {
                 self.stats.path_only += 1;
                 Value::Won(win)
@@ -287,6 +315,9 @@ impl<'a> Search<'a> {
         let board = node.position.board;
         let mut banned: Vec<Board> = Vec::new();
 
+        let idle = self.idle_points(node);
+        let (mut tempo, mut skipped) = (false, false);
+
         // All children first: their parts of the table arrive from memory while the next ones are made.
         self.add_child(children, Move::Pass, node.after_pass());
         let mut empty = self.geometry.full() & !board.occupied();
@@ -296,6 +327,12 @@ impl<'a> Search<'a> {
             let Ok(placed) = board.place(self.geometry, mover, point) else { continue };
             if self.history.contains(placed.board) {
                 banned.push(placed.board);
+                continue;
+            }
+            // One move of the kind is kept, to gain a tempo.
+            if idle >> point & 1 == 1 && std::mem::replace(&mut tempo, true) {
+                skipped = true;
+                self.stats.skipped_moves += 1;
                 continue;
             }
             let child = Node::new(self.geometry, Position { board: placed.board, to_move: mover.opponent(), passes: 0 });
@@ -324,7 +361,7 @@ impl<'a> Search<'a> {
                 }
             }
             if best == usize::MAX {
-                return Value::Won(self.compose_loss(node, children, &banned));
+                return Value::Won(self.compose_loss(node, children, &banned, skipped));
             }
             let (phi, delta) = (least, rule.disproof(&replies));
             if is_root {
@@ -371,6 +408,16 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Moves that pruning leaves out, all but the first.
+    fn idle_points(&mut self, node: &Node) -> u64 {
+        let Position { board, to_move, .. } = node.position;
+        if self.options.prune != Some(to_move) {
+            return 0;
+        }
+        let territory = self.static_leaves.certified(board.stones(to_move), self.history.stood(to_move));
+        prune::idle_points(self.geometry, board, to_move, territory)
+    }
+
     fn add_child(&self, children: &mut Vec<Child>, mv: Move, node: Node) {
         let number_key = self.number_key(node.key);
         self.table.prefetch(node.key, number_key);
@@ -404,15 +451,18 @@ impl<'a> Search<'a> {
 
     fn compose_win(&mut self, board: Board, mv: Move, reached: Option<&KnownBoard>, child: Win) -> Win {
         let Win { winner, margin, source, .. } = child;
+        let assumed = matches!(source, Source::Assumed(_)) && !dropped(Dropped::PruneWin);
         let lemma = self.lemma(winner, source).and_then(|lemma| compose::win(self.geometry, board, mv, reached, lemma));
-        Win { winner, margin, best: Some(mv), source: lemma.map_or(Source::Path, |lemma| Source::Lemma(Box::new(lemma))) }
+        Win { winner, margin, best: Some(mv), source: composed(lemma, assumed) }
     }
 
-    fn compose_loss(&mut self, node: &Node, children: &mut [Child], banned: &[Board]) -> Win {
+    fn compose_loss(&mut self, node: &Node, children: &mut [Child], banned: &[Board], skipped: bool) -> Win {
         let winner = node.position.to_move.opponent();
         let mut loss = Loss::new(winner, node.position.board);
+        let mut assumed = prune::marks(skipped);
         for child in children {
             let source = child.solved.take().expect("every child is won by the opponent");
+            assumed |= matches!(source, Source::Assumed(_)) && !dropped(Dropped::PruneLoss);
             match self.lemma(winner, source) {
                 Some(lemma) => loss.reply(self.geometry, child.reached().as_ref(), &lemma),
                 None => loss.path_only(),
@@ -422,7 +472,7 @@ impl<'a> Search<'a> {
             self.stats.banned_replies += 1;
             // A lemma that applies anyway keeps the board out of X (theory, Composition). The board is in the history already.
             let child = Node::new(self.geometry, Position { board, to_move: winner, passes: 0 });
-            let cover = self.decided(&child).filter(|win| win.winner == winner).and_then(|win| self.lemma(winner, win.source));
+            let cover = self.proven(&child).filter(|win| win.winner == winner).and_then(|win| self.lemma(winner, win.source));
             match cover {
                 Some(lemma) => loss.reply(self.geometry, Some(&KnownBoard::new(board, child.canonical)), &lemma),
                 None => loss.banned(board),
@@ -431,7 +481,7 @@ impl<'a> Search<'a> {
         let lemma = loss.finish();
         // A path-only loss still wins by what the komi asks.
         let margin = lemma.as_ref().map_or(self.need(winner), |lemma| lemma.margin.into());
-        Win { winner, margin, best: None, source: lemma.map_or(Source::Path, |lemma| Source::Lemma(Box::new(lemma))) }
+        Win { winner, margin, best: None, source: composed(lemma, assumed) }
     }
 }
 
@@ -439,4 +489,13 @@ fn solve_child(child: &mut Child, source: Source) {
     child.phi = 0;
     child.delta = INFINITE;
     child.solved = Some(source);
+}
+
+/// What a composed result rests on.
+fn composed(lemma: Option<Lemma>, assumed: bool) -> Source {
+    match lemma.map(Box::new) {
+        lemma if assumed => Source::Assumed(lemma),
+        Some(lemma) => Source::Lemma(lemma),
+        None => Source::Path,
+    }
 }

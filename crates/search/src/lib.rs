@@ -15,6 +15,7 @@ pub mod mutation;
 mod number_rule;
 mod oracle;
 mod prior;
+mod prune;
 mod selftest;
 mod solver;
 mod static_leaf;

@@ -122,7 +122,8 @@ impl NumberRule {
                 if as_greatest > most { as_greatest } else { (4 * left.saturating_sub(most)).saturating_sub(sum.saturating_sub(most)) }
             }
             NumberRule::Limited | NumberRule::LimitedControlled => {
-                let plain = if threshold <= PLAIN_SUM { threshold } else { PLAIN_SUM + (threshold - PLAIN_SUM).saturating_mul(8).min(INFINITE) };
+                let plain =
+                    if threshold <= PLAIN_SUM { threshold } else { PLAIN_SUM + (threshold - PLAIN_SUM).saturating_mul(8).min(INFINITE) };
                 plain.saturating_sub(sum)
             }
         };

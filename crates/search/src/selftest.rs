@@ -9,7 +9,7 @@ mod draw;
 mod forgetful;
 mod lemmas;
 
-use crate::{Bounds, Komi, Limits, MemoryTable, Options, Oracle, Table, lookup, solve_with};
+use crate::{Bounds, Komi, Limits, MemoryTable, NumberRule, Options, Oracle, Stop, Table, lookup, solve_with};
 use draw::Rng;
 use forgetful::ForgetfulTable;
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ const SOLVER_BUDGET: u64 = 2_000_000;
 const MOST_PREFIXES: usize = 8;
 
 /// What the report counts, in its order.
-const COVERAGE: [&str; 18] = [
+const COVERAGE: [&str; 20] = [
     "positions after captures",
     "positions with a superko ban",
     "positions from a diagram",
@@ -73,6 +73,8 @@ const COVERAGE: [&str; 18] = [
     "solves with static leaves",
     "solves with banned replies",
     "solves with path-only proofs",
+    "solves with skipped moves",
+    "solves whose pruned side fails",
     "solves that hit the limit",
     "look-ups that know the value",
     "lemmas checked",
@@ -165,14 +167,32 @@ impl Case<'_> {
             komi.push(Komi::below(self.rng.below(2 * points + 1) as i32 - points as i32));
             self.rng.shuffle(&mut komi);
             for &komi in &komi {
-                let plain = Options { static_knowledge: false, ..Options::default() };
+                // Before the others on the same table: what a pruned solve leaves there must serve them.
+                let prune = Some(if self.rng.one_in(2) { Color::Black } else { Color::White });
+                self.compare(
+                    "one side pruned, one table for all prefixes",
+                    Options { prune, ..Options::default() },
+                    &shared,
+                    game,
+                    *value,
+                    komi,
+                );
+                let numbers = NumberRule::ALL[self.rng.below(NumberRule::ALL.len())];
+                let plain = Options { static_knowledge: false, numbers, ..Options::default() };
                 self.compare("one table for all prefixes", Options::default(), &shared, game, *value, komi);
                 if let Some(table) = given {
                     self.compare("the production table for all prefixes", Options::default(), table, game, *value, komi);
                 }
                 self.compare("a fresh table", Options::default(), &MemoryTable::new(self.geometry), game, *value, komi);
                 self.compare("a table that forgets", Options::default(), &forgetful, game, *value, komi);
-                self.compare("a fresh table, no static knowledge", plain, &MemoryTable::new(self.geometry), game, *value, komi);
+                self.compare(
+                    "a fresh table, no static knowledge, any number rule",
+                    plain,
+                    &MemoryTable::new(self.geometry),
+                    game,
+                    *value,
+                    komi,
+                );
                 if self.ends() {
                     return;
                 }
@@ -295,14 +315,18 @@ impl Case<'_> {
             ("solves with static leaves", stats.static_leaves),
             ("solves with banned replies", stats.banned_replies),
             ("solves with path-only proofs", stats.path_only),
+            ("solves with skipped moves", stats.skipped_moves),
         ] {
             if number > 0 {
                 self.count(name);
             }
         }
-        let Ok((winner, margin)) = outcome.verdict else {
-            self.count("solves that hit the limit");
-            return;
+        let (winner, margin) = match outcome.verdict {
+            Ok(verdict) => verdict,
+            Err(stop) => {
+                self.count(if stop == Stop::Pruned { "solves whose pruned side fails" } else { "solves that hit the limit" });
+                return;
+            }
         };
         self.report.comparisons += 1;
         let (lower, upper) = bounds;

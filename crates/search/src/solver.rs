@@ -2,6 +2,7 @@
 
 use crate::board_set::KnownBoard;
 use crate::dfpn::{INFINITE, Node, Search, Source, Value, Win};
+use crate::mutation::{Dropped, dropped};
 use crate::{Komi, NumberRule, Table};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
@@ -49,6 +50,8 @@ pub enum Stop {
     Time,
     /// The stop flag.
     Asked,
+    /// The pruned side did not win without the moves that were skipped; with them it may.
+    Pruned,
 }
 
 /// Counts of one `solve` call.
@@ -72,6 +75,8 @@ pub struct SearchStats {
     pub path_only: u64,
     /// Replies that superko banned at a lost position.
     pub banned_replies: u64,
+    /// Moves that pruning left out.
+    pub skipped_moves: u64,
 }
 
 /// Mechanisms that may be switched off for comparison. None changes a verdict.
@@ -81,11 +86,14 @@ pub struct Options {
     pub static_knowledge: bool,
     /// How disproof numbers come from the children's numbers.
     pub numbers: NumberRule,
+    /// Skip moves of this side that rarely help it (paper, end of section 4); where it fails for that, the result is
+    /// [`Stop::Pruned`].
+    pub prune: Option<Color>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { static_knowledge: true, numbers: NumberRule::default() }
+        Options { static_knowledge: true, numbers: NumberRule::default(), prune: None }
     }
 }
 
@@ -124,6 +132,11 @@ pub fn solve_with(options: Options, table: &dyn Table, game: &Game, komi: Komi, 
         },
     };
     search.finish();
+    // What rests on skipped moves is no proof, so it is no verdict either.
+    let win = match win {
+        Ok(Win { source: Source::Assumed(_), .. }) if !dropped(Dropped::PruneVerdict) => Err(Stop::Pruned),
+        win => win,
+    };
     let stats = search.stats;
     let (verdict, line) = match win {
         Ok(win) => (Ok((win.winner, win.margin)), principal_variation(&mut search, root, win)),

@@ -47,13 +47,22 @@ impl StaticLeaves {
             let eyes = PureEyes::analyze_touching(self.geometry, stones, !position.board.stones(winner.opponent()));
             return claim(&eyes, winner, wanted, points, stood);
         }
+        claim(self.eyes(stones), winner, wanted, points, stood)
+    }
+
+    fn eyes(&mut self, stones: u64) -> &PureEyes {
         let slot = mix(stones) as usize & (CACHE_SLOTS - 1);
         let (cached, eyes) = &mut self.cache[slot];
         if *cached != stones {
             *cached = stones;
             *eyes = PureEyes::analyze(self.geometry, stones);
         }
-        claim(eyes, winner, wanted, points, stood)
+        eyes
+    }
+
+    /// The territory of the player with `stones` that C1 allows to be certified.
+    pub fn certified(&mut self, stones: u64, stood: u64) -> u64 {
+        self.eyes(stones).regions.iter().filter(|&&region| region & stood == 0).fold(0, |territory, region| territory | region)
     }
 }
 
