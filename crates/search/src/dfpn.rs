@@ -13,8 +13,9 @@ use crate::prior;
 use crate::prune::{self, Pruning};
 use crate::solver::{Control, Limits, Options, SearchStats, Stop};
 use crate::static_leaf::{StaticLeaves, StaticWin};
+use crate::statistics::PhaseClock;
 use crate::transfer::{Found, Probe, Transfer};
-use crate::{Komi, Lemma, Numbers, PositionKey, Table, position_key};
+use crate::{Counter, Counters, Komi, Lemma, Numbers, PositionKey, Table, position_key};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use superko_rules::{Board, Canonical, Color, Game, Geometry, Move, Position};
@@ -108,6 +109,7 @@ pub(crate) struct Search<'a> {
     limits: Limits,
     started: Instant,
     control: &'a Control,
+    clock: PhaseClock,
     pub stats: SearchStats,
     flushed: SearchStats,
     spare: Vec<Vec<Child>>,
@@ -135,6 +137,7 @@ impl<'a> Search<'a> {
             limits,
             started: Instant::now(),
             control,
+            clock: PhaseClock::default(),
             stats: SearchStats::default(),
             flushed: SearchStats::default(),
             spare: Vec::new(),
@@ -160,6 +163,7 @@ impl<'a> Search<'a> {
 
     /// The same by what is proven; never what a pruned search gave up.
     fn proven(&mut self, node: &Node) -> Option<Win> {
+        self.phase(Counter::PhaseStatic);
         let position = node.position;
         if position.passes > 0 {
             let score = position.board.area_score(self.geometry);
@@ -178,14 +182,16 @@ impl<'a> Search<'a> {
                 let stood = self.history.stood(winner);
                 if let Some(win) = self.static_leaves.win(position, winner, self.need(winner), stood) {
                     self.stats.static_leaves += 1;
+                    self.stats.counters.count(Counter::LeafPureEyes);
                     return Some(Win { winner, margin: win.margin, best: None, source: Source::Static(win) });
                 }
             }
         }
+        self.phase(Counter::PhaseProbe);
         self.stats.probes += 1;
         let (need_black, need_white) = (self.need_black, self.need_white);
         let needs = |winner| if winner == Color::Black { need_black } else { need_white };
-        match self.transfer.probe(self.table, node.key, node.canonical, &self.history, &needs) {
+        match self.transfer.probe(self.table, node.key, node.canonical, &self.history, &needs, &mut self.stats.counters) {
             Probe::Miss => None,
             Probe::Rejected => {
                 self.stats.rejected += 1;
@@ -203,20 +209,23 @@ impl<'a> Search<'a> {
     fn given_up(&mut self, node: &Node) -> Option<Win> {
         let Pruning { side, given_up, .. } = self.pruning.as_ref()?;
         let (need, winner) = (self.need(side.opponent()), side.opponent());
-        let Probe::Hit(found) = self.transfer.probe(given_up, node.key, node.canonical, &self.history, &|_| need) else { return None };
+        // These are no lemmas, and their tests no reuse.
+        let mut unseen = Counters::default();
+        let Probe::Hit(found) = self.transfer.probe(given_up, node.key, node.canonical, &self.history, &|_| need, &mut unseen) else {
+            return None;
+        };
         let lemma = self.transfer.fetch(given_up, &found)?;
         Some(Win { winner, margin: lemma.margin.into(), best: lemma.best, source: Source::Assumed(Some(Box::new(lemma))) })
     }
 
-    /// The lemma behind a decided position, in the frame of the search; `None` if it stands for its own path only.
-    fn lemma(&mut self, winner: Color, source: Source) -> Option<Lemma> {
+    /// The lemma behind a decided position, in the frame of the search, or why it stands for its own path only.
+    fn lemma(&mut self, winner: Color, source: Source) -> Result<Lemma, Counter> {
         match source {
-            Source::Terminal(margin) | Source::PassBack(margin) => Some(Lemma::leaf(winner, margin, 0)),
-            Source::Static(win) => Some(Lemma::leaf(winner, win.margin, win.territory)),
-            Source::Found(found) => self.transfer.fetch(self.table, &found),
-            Source::Lemma(lemma) => Some(*lemma),
-            Source::Path | Source::Assumed(None) => None,
-            Source::Assumed(Some(lemma)) => Some(*lemma),
+            Source::Terminal(margin) | Source::PassBack(margin) => Ok(Lemma::leaf(winner, margin, 0)),
+            Source::Static(win) => Ok(Lemma::leaf(winner, win.margin, win.territory)),
+            Source::Found(found) => self.transfer.fetch(self.table, &found).ok_or(Counter::PathSetsGone),
+            Source::Lemma(lemma) | Source::Assumed(Some(lemma)) => Ok(*lemma),
+            Source::Path | Source::Assumed(None) => Err(Counter::PathChild),
         }
     }
 
@@ -232,6 +241,7 @@ impl<'a> Search<'a> {
         add(&self.control.hits, now.hits, before.hits);
         add(&self.control.rejected, now.rejected, before.rejected);
         add(&self.control.lemmas_stored, now.lemmas_stored, before.lemmas_stored);
+        self.control.counters.add(&now.counters.since(&before.counters));
         self.flushed = now;
         if self.control.stop.load(Ordering::Relaxed) {
             return Some(Stop::Asked);
@@ -255,6 +265,9 @@ impl<'a> Search<'a> {
             return Value::Stopped(Stop::Expansions);
         }
         self.stats.expansions += 1;
+        if PhaseClock::samples(self.stats.expansions) {
+            self.clock.run(Counter::PhaseGenerate);
+        }
         let before = self.stats.expansions - 1;
         let number_key = self.number_key(node.key);
         let known = self.table.numbers(number_key);
@@ -266,10 +279,11 @@ impl<'a> Search<'a> {
         let value = self.expand(node, &mut children, threshold_phi, threshold_delta, known.is_some(), is_root);
         children.clear();
         self.spare.push(children);
+        self.phase(Counter::PhaseStore);
 
         let cost = spent_before + (self.stats.expansions - before);
         let cap = |number: u64| number.clamp(1, u32::MAX.into()) as u32;
-        match value {
+        let value = match value {
             Value::Open { phi, delta } => {
                 self.table.store_numbers(number_key, Numbers { phi: cap(phi), delta: cap(delta), cost: cap(cost) });
                 Value::Open { phi, delta }
@@ -281,6 +295,7 @@ impl<'a> Search<'a> {
                     sym => self.table.store_lemma(node.key, &(*lemma).clone().map(self.geometry, sym)),
                 }
                 self.stats.lemmas_stored += 1;
+                self.stats.counters.stored(lemma.created.prints().len(), lemma.excluded.len());
                 // The numbers that led here are about this history. Where the lemma is refused the position starts afresh: left in
                 // place, old numbers send the search round in circles on long superko fights (1x12: 0.42 M expansions instead of
                 // more than 2 M).
@@ -299,7 +314,9 @@ impl<'a> Search<'a> {
                 Value::Won(win)
             }
             stopped => stopped,
-        }
+        };
+        self.clock.pause(&mut self.stats.counters);
+        value
     }
 
     fn expand(
@@ -332,7 +349,7 @@ impl<'a> Search<'a> {
             // One move of the kind is kept, to gain a tempo.
             if idle >> point & 1 == 1 && std::mem::replace(&mut tempo, true) {
                 skipped = true;
-                self.stats.skipped_moves += 1;
+                self.stats.counters.count(Counter::MoveSkipped);
                 continue;
             }
             let child = Node::new(self.geometry, Position { board: placed.board, to_move: mover.opponent(), passes: 0 });
@@ -348,6 +365,7 @@ impl<'a> Search<'a> {
         let rule = self.options.numbers;
         let mut goes_on = revisited && rule.controls_thresholds();
         loop {
+            self.phase(Counter::PhaseSelect);
             // phi = min over children of delta, delta from the children's phi by the number rule (negamax); a solved child adds nothing.
             let (mut replies, mut best, mut least, mut second) = (Replies::default(), usize::MAX, INFINITE, INFINITE);
             for (index, child) in children.iter().enumerate() {
@@ -389,7 +407,14 @@ impl<'a> Search<'a> {
             let known = if look_again { self.decided(&child_node) } else { None };
             let value = match known {
                 Some(win) => Value::Won(win),
-                None => self.search(&child_node, child_phi_threshold, child_delta_threshold, false),
+                None => {
+                    let timed = self.clock.pause(&mut self.stats.counters);
+                    let value = self.search(&child_node, child_phi_threshold, child_delta_threshold, false);
+                    if timed {
+                        self.clock.run(Counter::PhaseSelect);
+                    }
+                    value
+                }
             };
             if reached.is_some() {
                 self.history.pop();
@@ -406,6 +431,16 @@ impl<'a> Search<'a> {
                 }
             }
         }
+    }
+
+    #[inline]
+    fn phase(&mut self, phase: Counter) {
+        self.clock.enter(phase, &mut self.stats.counters);
+    }
+
+    /// A composed lemma; counts why there is none.
+    fn counted(&mut self, lemma: Result<Lemma, Counter>) -> Option<Lemma> {
+        lemma.map_err(|reason| self.stats.counters.count(reason)).ok()
     }
 
     /// Moves that pruning leaves out, all but the first.
@@ -438,6 +473,7 @@ impl<'a> Search<'a> {
             Some(win) if win.winner == child.node.position.to_move => solve_child(child, win.source),
             Some(win) => return Some(win),
             None => {
+                self.phase(Counter::PhasePrior);
                 let numbers = self
                     .table
                     .numbers(child.number_key)
@@ -452,11 +488,14 @@ impl<'a> Search<'a> {
     fn compose_win(&mut self, board: Board, mv: Move, reached: Option<&KnownBoard>, child: Win) -> Win {
         let Win { winner, margin, source, .. } = child;
         let assumed = matches!(source, Source::Assumed(_)) && !dropped(Dropped::PruneWin);
+        self.phase(Counter::PhaseCompose);
         let lemma = self.lemma(winner, source).and_then(|lemma| compose::win(self.geometry, board, mv, reached, lemma));
+        let lemma = self.counted(lemma);
         Win { winner, margin, best: Some(mv), source: composed(lemma, assumed) }
     }
 
     fn compose_loss(&mut self, node: &Node, children: &mut [Child], banned: &[Board], skipped: bool) -> Win {
+        self.phase(Counter::PhaseCompose);
         let winner = node.position.to_move.opponent();
         let mut loss = Loss::new(winner, node.position.board);
         let mut assumed = prune::marks(skipped);
@@ -464,21 +503,23 @@ impl<'a> Search<'a> {
             let source = child.solved.take().expect("every child is won by the opponent");
             assumed |= matches!(source, Source::Assumed(_)) && !dropped(Dropped::PruneLoss);
             match self.lemma(winner, source) {
-                Some(lemma) => loss.reply(self.geometry, child.reached().as_ref(), &lemma),
-                None => loss.path_only(),
+                Ok(lemma) => loss.reply(self.geometry, child.reached().as_ref(), &lemma),
+                Err(reason) => loss.path_only(reason),
             }
         }
         for &board in banned {
             self.stats.banned_replies += 1;
+            self.stats.counters.count(Counter::MoveBanned);
             // A lemma that applies anyway keeps the board out of X (theory, Composition). The board is in the history already.
             let child = Node::new(self.geometry, Position { board, to_move: winner, passes: 0 });
-            let cover = self.proven(&child).filter(|win| win.winner == winner).and_then(|win| self.lemma(winner, win.source));
+            let cover = self.proven(&child).filter(|win| win.winner == winner).and_then(|win| self.lemma(winner, win.source).ok());
             match cover {
                 Some(lemma) => loss.reply(self.geometry, Some(&KnownBoard::new(board, child.canonical)), &lemma),
                 None => loss.banned(board),
             }
         }
-        let lemma = loss.finish();
+        self.phase(Counter::PhaseCompose);
+        let lemma = self.counted(loss.finish());
         // A path-only loss still wins by what the komi asks.
         let margin = lemma.as_ref().map_or(self.need(winner), |lemma| lemma.margin.into());
         Win { winner, margin, best: None, source: composed(lemma, assumed) }

@@ -9,7 +9,7 @@ mod draw;
 mod forgetful;
 mod lemmas;
 
-use crate::{Bounds, Komi, Limits, MemoryTable, NumberRule, Options, Oracle, Stop, Table, lookup, solve_with};
+use crate::{Bounds, Counter, Komi, Limits, MemoryTable, NumberRule, Options, Oracle, Stop, Table, lookup, solve_with};
 use draw::Rng;
 use forgetful::ForgetfulTable;
 use std::collections::BTreeMap;
@@ -315,7 +315,7 @@ impl Case<'_> {
             ("solves with static leaves", stats.static_leaves),
             ("solves with banned replies", stats.banned_replies),
             ("solves with path-only proofs", stats.path_only),
-            ("solves with skipped moves", stats.skipped_moves),
+            ("solves with skipped moves", stats.counters.get(Counter::MoveSkipped)),
         ] {
             if number > 0 {
                 self.count(name);

@@ -3,7 +3,7 @@
 use crate::board_set::KnownBoard;
 use crate::dfpn::{INFINITE, Node, Search, Source, Value, Win};
 use crate::mutation::{Dropped, dropped};
-use crate::{Komi, NumberRule, Table};
+use crate::{Counters, Komi, NumberRule, SharedCounters, Table};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 use superko_rules::{Color, Game, Move, Position, bits};
@@ -35,6 +35,8 @@ pub struct Control {
     pub rejected: AtomicU64,
     /// Lemmas stored.
     pub lemmas_stored: AtomicU64,
+    /// Everything else that is counted.
+    pub counters: SharedCounters,
     /// Root proof number at the last safe point (of the root's side to move).
     pub root_phi: AtomicU64,
     /// Root disproof number at the last safe point.
@@ -75,8 +77,8 @@ pub struct SearchStats {
     pub path_only: u64,
     /// Replies that superko banned at a lost position.
     pub banned_replies: u64,
-    /// Moves that pruning left out.
-    pub skipped_moves: u64,
+    /// Everything else that is counted.
+    pub counters: Counters,
 }
 
 /// Mechanisms that may be switched off for comparison. None changes a verdict.
