@@ -15,7 +15,7 @@ use crate::solver::{Control, Limits, Options, SearchStats, Stop};
 use crate::static_leaf::{StaticLeaves, StaticWin};
 use crate::statistics::PhaseClock;
 use crate::transfer::{Found, Probe, Transfer};
-use crate::{Counter, Counters, Komi, Lemma, Numbers, PositionKey, Table, position_key};
+use crate::{Ablated, Counter, Counters, Komi, Lemma, Numbers, PositionKey, Table, position_key};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use superko_rules::{Board, Canonical, Color, Game, Geometry, Move, Position};
@@ -121,7 +121,7 @@ impl<'a> Search<'a> {
         assert!(table.geometry() == geometry, "the table is for {} boards, the game is on {}", table.geometry().name(), geometry.name());
         let mut history = History::new();
         for &board in game.boards() {
-            history.push(KnownBoard::new(board, geometry.canonical(board)));
+            history.push(KnownBoard::new(board, options.ablated.canonical(geometry, board)));
         }
         Search {
             table,
@@ -133,7 +133,7 @@ impl<'a> Search<'a> {
             history,
             static_leaves: StaticLeaves::new(geometry),
             pruning: options.prune.map(|side| Pruning::new(side, geometry)),
-            transfer: Transfer::default(),
+            transfer: Transfer::new(options.ablated.filter),
             limits,
             started: Instant::now(),
             control,
@@ -142,6 +142,17 @@ impl<'a> Search<'a> {
             flushed: SearchStats::default(),
             spare: Vec::new(),
         }
+    }
+
+    /// The node of a position.
+    pub fn node(&self, position: Position) -> Node {
+        let canonical = self.options.ablated.canonical(self.geometry, position.board);
+        Node { position, canonical, key: position_key(canonical.code, position) }
+    }
+
+    /// Where lemmas about a node are kept.
+    fn lemma_key(&self, node: &Node) -> PositionKey {
+        if self.options.ablated.transfer { Ablated::in_game(node.key, &self.history) } else { node.key }
     }
 
     fn need(&self, winner: Color) -> i32 {
@@ -191,7 +202,7 @@ impl<'a> Search<'a> {
         self.stats.probes += 1;
         let (need_black, need_white) = (self.need_black, self.need_white);
         let needs = |winner| if winner == Color::Black { need_black } else { need_white };
-        match self.transfer.probe(self.table, node.key, node.canonical, &self.history, &needs, &mut self.stats.counters) {
+        match self.transfer.probe(self.table, self.lemma_key(node), node.canonical, &self.history, &needs, &mut self.stats.counters) {
             Probe::Miss => None,
             Probe::Rejected => {
                 self.stats.rejected += 1;
@@ -290,9 +301,10 @@ impl<'a> Search<'a> {
             }
             Value::Won(Win { winner, margin, best, source: Source::Lemma(mut lemma) }) => {
                 lemma.cost = cost;
+                let key = self.lemma_key(node);
                 match node.canonical.sym {
-                    0 => self.table.store_lemma(node.key, &lemma),
-                    sym => self.table.store_lemma(node.key, &(*lemma).clone().map(self.geometry, sym)),
+                    0 => self.table.store_lemma(key, &lemma),
+                    sym => self.table.store_lemma(key, &(*lemma).clone().map(self.geometry, sym)),
                 }
                 self.stats.lemmas_stored += 1;
                 self.stats.counters.stored(lemma.created.prints().len(), lemma.excluded.len());
@@ -352,7 +364,7 @@ impl<'a> Search<'a> {
                 self.stats.counters.count(Counter::MoveSkipped);
                 continue;
             }
-            let child = Node::new(self.geometry, Position { board: placed.board, to_move: mover.opponent(), passes: 0 });
+            let child = self.node(Position { board: placed.board, to_move: mover.opponent(), passes: 0 });
             self.add_child(children, Move::Stone(point as u8), child);
         }
         for child in children.iter_mut() {
@@ -511,7 +523,7 @@ impl<'a> Search<'a> {
             self.stats.banned_replies += 1;
             self.stats.counters.count(Counter::MoveBanned);
             // A lemma that applies anyway keeps the board out of X (theory, Composition). The board is in the history already.
-            let child = Node::new(self.geometry, Position { board, to_move: winner, passes: 0 });
+            let child = self.node(Position { board, to_move: winner, passes: 0 });
             let cover = self.proven(&child).filter(|win| win.winner == winner).and_then(|win| self.lemma(winner, win.source).ok());
             match cover {
                 Some(lemma) => loss.reply(self.geometry, Some(&KnownBoard::new(board, child.canonical)), &lemma),

@@ -2,6 +2,7 @@
 //! oracle that everything is compared with.
 #![forbid(unsafe_code)]
 
+mod ablation;
 mod bench;
 mod board_set;
 mod compose;
@@ -24,6 +25,7 @@ mod table;
 mod transfer;
 mod value;
 
+pub use ablation::{Ablated, Comparison, Ratio, Subject, SuiteCounts, VariantRow, compare};
 pub use bench::{BenchReport, BenchRow, bench};
 pub use board_set::{BoardSet, Cube, Print};
 pub use komi::{Komi, KomiError};

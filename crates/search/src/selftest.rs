@@ -5,7 +5,7 @@
 //! forgets, and without static knowledge. Then lemmas are drawn from the shared table and put to the oracle under histories made
 //! to their conditions: this tests what a lemma states, not only how it was used.
 
-mod draw;
+pub(crate) mod draw;
 mod forgetful;
 mod lemmas;
 

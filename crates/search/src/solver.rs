@@ -3,7 +3,7 @@
 use crate::board_set::KnownBoard;
 use crate::dfpn::{INFINITE, Node, Search, Source, Value, Win};
 use crate::mutation::{Dropped, dropped};
-use crate::{Counters, Komi, NumberRule, SharedCounters, Table};
+use crate::{Ablated, Counters, Komi, NumberRule, SharedCounters, Table};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 use superko_rules::{Color, Game, Move, Position, bits};
@@ -91,11 +91,13 @@ pub struct Options {
     /// Skip moves of this side that rarely help it (paper, end of section 4); where it fails for that, the result is
     /// [`Stop::Pruned`].
     pub prune: Option<Color>,
+    /// What only the ablation command switches off.
+    pub ablated: Ablated,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { static_knowledge: true, numbers: NumberRule::default(), prune: None }
+        Options { static_knowledge: true, numbers: NumberRule::default(), prune: None, ablated: Ablated::default() }
     }
 }
 
@@ -124,7 +126,7 @@ pub fn solve(table: &dyn Table, game: &Game, komi: Komi, limits: Limits, control
 /// [`solve`] with some mechanisms switched off.
 pub fn solve_with(options: Options, table: &dyn Table, game: &Game, komi: Komi, limits: Limits, control: &Control) -> Outcome {
     let mut search = Search::new(table, game, komi, options, limits, control);
-    let root = Node::new(game.geometry(), game.position());
+    let root = search.node(game.position());
     let win = match search.decided(&root) {
         Some(win) => Ok(win),
         None => match search.search(&root, INFINITE, INFINITE, true) {
@@ -189,7 +191,7 @@ fn step(search: &mut Search<'_>, node: &Node, mv: Move) -> Option<Node> {
             Position { board: placed.board, to_move: to_move.opponent(), passes: 0 }
         }
     };
-    let next = Node::new(search.geometry, next);
+    let next = search.node(next);
     if mv != Move::Pass && !search.history.push(KnownBoard::new(next.position.board, next.canonical)) {
         return None;
     }

@@ -11,6 +11,8 @@ use superko_rules::{Canonical, Color, Geometry, bits};
 pub(crate) struct Transfer {
     heads: Vec<LemmaHead>,
     sets: LemmaSets,
+    /// Go by the prints alone (ablation of cube and filter).
+    prints_alone: bool,
 }
 
 /// A lemma that was found to apply, by reference to the table.
@@ -31,6 +33,10 @@ pub(crate) enum Probe {
 }
 
 impl Transfer {
+    pub fn new(prints_alone: bool) -> Transfer {
+        Transfer { prints_alone, ..Transfer::default() }
+    }
+
     /// Looks for a lemma about the position `key` that decides it: one whose winner needs at most its margin (`needs`, by winner)
     /// and whose conditions (i) to (iii) hold for `history`, which contains the position's own board.
     pub fn probe(
@@ -113,7 +119,7 @@ impl Transfer {
                 ..head.cube
             };
             for known in history.boards() {
-                if !cube.admits(known.board) || !known.in_bloom(&head.bloom) {
+                if !self.prints_alone && (!cube.admits(known.board) || !known.in_bloom(&head.bloom)) {
                     continue;
                 }
                 sets_read = sets_read || table.sets(*key, head, &mut self.sets);
