@@ -2,15 +2,17 @@
 //!
 //! A search counts in its own [`Counters`] and adds them to the shared ones at its safe points; the hot loop has no atomics.
 
+use crate::Print;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
+use superko_rules::Board;
 
 /// Counters that differ in one label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
     /// Key in JSON.
     pub name: &'static str,
-    /// The metric is called `superko_<metric>_total`.
+    /// Name of the metric; times are shown there in seconds.
     pub metric: &'static str,
     /// Name of the label.
     pub label: &'static str,
@@ -48,13 +50,13 @@ macro_rules! counters {
 }
 
 counters! {
-    "reuse_accepted", "reuse_accepted" by "by", "Stored lemmas that applied, by what settled condition (i)." {
+    "reuse_accepted", "superko_reuse_accepted_total" by "by", "Stored lemmas that applied, by what settled condition (i)." {
         /// Cube and Bloom filter alone.
         AcceptedByFilter = "cube_and_filter",
         /// The prints, after a board of the history had passed cube and filter.
         AcceptedByPrints = "prints",
     }
-    "reuse_rejected", "reuse_rejected" by "condition", "Stored lemmas that did not apply, by the first condition that failed." {
+    "reuse_rejected", "superko_reuse_rejected_total" by "condition", "Stored lemmas that did not apply, by the first condition that failed." {
         /// The komi asks for more.
         RejectedMargin = "margin",
         /// (iii): a winner stone stood on `T`.
@@ -70,11 +72,11 @@ counters! {
         /// (ii): `X` is gone from the table.
         RejectedExcludedGone = "ii_sets_gone",
     }
-    "static_leaves", "static_leaves" by "kind", "Positions decided without search or lemma, by the rule that decided them." {
+    "static_leaves", "superko_static_leaves_total" by "kind", "Positions decided without search or lemma, by the rule that decided them." {
         /// Pure eyes under C1 and C2.
         LeafPureEyes = "pure_eyes",
     }
-    "path_only", "path_only" by "reason", "Proofs that hold on their own path only, by the first reason." {
+    "path_only", "superko_path_only_total" by "reason", "Proofs that hold on their own path only, by the first reason." {
         /// A board created on the way may be in the child's `B`.
         PathCreated = "composition_i",
         /// A winner stone stands on the child's `T`.
@@ -86,13 +88,13 @@ counters! {
         /// A child's proof holds on its path only.
         PathChild = "child",
     }
-    "moves", "search_moves" by "kind", "Moves that were not searched." {
+    "moves", "superko_search_moves_total" by "kind", "Moves that were not searched." {
         /// Replies that superko banned at a lost position.
         MoveBanned = "banned",
         /// Moves that pruning left out.
         MoveSkipped = "skipped",
     }
-    "excluded_boards", "lemma_excluded_boards" by "boards", "Lemmas stored, by the number of boards in X." {
+    "excluded_boards", "superko_lemma_excluded_boards_total" by "boards", "Lemmas stored, by the number of boards in X." {
         /// `X = ∅`.
         Excluded0 = "0",
         /// One board.
@@ -112,7 +114,7 @@ counters! {
         /// More.
         ExcludedMore = "65+",
     }
-    "created_boards", "lemma_created_boards" by "boards", "Lemmas stored, by the number of prints in B." {
+    "created_boards", "superko_lemma_created_boards_total" by "boards", "Lemmas stored, by the number of prints in B." {
         /// None.
         Created0 = "0",
         /// One.
@@ -138,15 +140,19 @@ counters! {
         /// More.
         CreatedMore = "1024+",
     }
-    "lemma_sets", "lemma_sets" by "part", "Sums over the lemmas stored: prints of B, boards of X, bytes of both." {
+    "lemma_set_boards", "superko_lemma_set_boards_total" by "set", "Boards in the sets of the lemmas stored." {
         /// Prints of `B`.
-        SetsCreated = "created_boards",
+        SetCreated = "created",
         /// Boards of `X`.
-        SetsExcluded = "excluded_boards",
-        /// Four bytes a print, 16 a board of `X`; a table adds its own framing.
-        SetsBytes = "bytes",
+        SetExcluded = "excluded",
     }
-    "phase_nanoseconds", "search_sampled_nanoseconds" by "phase", "Time of one expansion in 256, its descendants left out, by phase." {
+    "lemma_set_bytes", "superko_lemma_set_bytes_total" by "set", "Bytes of the sets of the lemmas stored, without a table's own framing." {
+        /// Four bytes a print of `B`.
+        BytesCreated = "created",
+        /// 16 bytes a board of `X`.
+        BytesExcluded = "excluded",
+    }
+    "phase_nanoseconds", "superko_search_sampled_seconds_total" by "phase", "Time of one expansion in 256, its descendants left out, by phase." {
         /// Making the children.
         PhaseGenerate = "generate",
         /// Static knowledge.
@@ -243,9 +249,10 @@ impl Counters {
         let log2_down = |number: usize| number.checked_ilog2().map_or(0, |log2| 1 + log2 as usize);
         self.0[Counter::Excluded0 as usize + log2_up(excluded).min(8)] += 1;
         self.0[Counter::Created0 as usize + log2_down(created).min(11)] += 1;
-        self.add(Counter::SetsCreated, created as u64);
-        self.add(Counter::SetsExcluded, excluded as u64);
-        self.add(Counter::SetsBytes, 4 * created as u64 + 16 * excluded as u64);
+        self.add(Counter::SetCreated, created as u64);
+        self.add(Counter::SetExcluded, excluded as u64);
+        self.add(Counter::BytesCreated, (created * size_of::<Print>()) as u64);
+        self.add(Counter::BytesExcluded, (excluded * size_of::<Board>()) as u64);
     }
 }
 
@@ -355,6 +362,6 @@ mod tests {
         counters.count(Counter::LeafPureEyes);
         shared.add(&counters.since(&before));
         assert_eq!(shared.load(), counters);
-        assert_eq!(before.plus(&counters).get(Counter::SetsBytes), 2 * (12 + 16));
+        assert_eq!(before.plus(&counters).get(Counter::BytesCreated), 2 * 12);
     }
 }
