@@ -12,6 +12,7 @@ pub mod position;
 pub mod report;
 pub mod request;
 pub mod scheduler;
+pub mod statistics;
 pub mod strict_json;
 pub mod units;
 

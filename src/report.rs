@@ -1,6 +1,7 @@
 //! The JSON objects that the command line prints and that a job's `result` holds.
 
 use crate::position::{Position, vertices};
+use crate::statistics::Statistics;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use std::sync::atomic::Ordering::Relaxed;
@@ -44,6 +45,9 @@ pub struct Counts {
     pub hits: u64,
     /// Wall-clock time of the search.
     pub elapsed_seconds: f64,
+    /// Everything else that is counted.
+    #[serde(default)]
+    pub statistics: Statistics,
 }
 
 impl Counts {
@@ -55,6 +59,7 @@ impl Counts {
             probes: control.probes.load(Relaxed),
             hits: control.hits.load(Relaxed),
             elapsed_seconds,
+            statistics: Statistics(control.counters.load()),
         }
     }
 
@@ -66,6 +71,7 @@ impl Counts {
             probes: stats.probes,
             hits: stats.hits,
             elapsed_seconds,
+            statistics: Statistics(stats.counters),
         }
     }
 
@@ -78,6 +84,7 @@ impl Counts {
             probes: self.probes + other.probes,
             hits: self.hits + other.hits,
             elapsed_seconds: self.elapsed_seconds + other.elapsed_seconds,
+            statistics: Statistics(self.statistics.0.plus(&other.statistics.0)),
         }
     }
 
@@ -90,6 +97,7 @@ impl Counts {
             probes: self.probes.saturating_sub(earlier.probes),
             hits: self.hits.saturating_sub(earlier.hits),
             elapsed_seconds: (self.elapsed_seconds - earlier.elapsed_seconds).max(0.0),
+            statistics: Statistics(self.statistics.0.since(&earlier.statistics.0)),
         }
     }
 
@@ -143,6 +151,9 @@ pub struct SolveReport {
     pub table_bytes: u64,
     /// A line of best play as far as the stored proofs show it.
     pub principal_variation: Vec<String>,
+    /// Everything else that is counted.
+    #[serde(default)]
+    pub statistics: Statistics,
 }
 
 impl SolveReport {
@@ -166,6 +177,7 @@ impl SolveReport {
             threads: 1,
             table_bytes,
             principal_variation: vertices(geometry, &outcome.principal_variation),
+            statistics: counts.statistics,
         }
     }
 }
@@ -197,6 +209,8 @@ pub struct ValueReport {
     pub distinct_nodes: u64,
     /// Over all proofs and attempts.
     pub elapsed_seconds: f64,
+    /// Over all proofs and attempts.
+    pub statistics: Statistics,
 }
 
 /// A solved komi on the way to a value, complete enough to go on from after a restart.
@@ -293,6 +307,7 @@ impl ValueProgress {
             expansions: counts.expansions,
             distinct_nodes: counts.distinct_nodes,
             elapsed_seconds: counts.elapsed_seconds,
+            statistics: counts.statistics,
         }
     }
 }

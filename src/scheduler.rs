@@ -236,6 +236,7 @@ fn solve_step(table: &MappedTable, job: &Job, running: &Running, komi: Komi) -> 
         }
         Err(Stop::Asked) => Err(End::Asked),
         Err(Stop::Expansions | Stop::Time) => Err(End::Limit),
+        Err(Stop::Pruned) => Err(End::Fault("a pruned search, which no job asks for".to_owned())),
     }
 }
 

@@ -387,6 +387,17 @@ fn health_and_metrics() {
     assert_eq!(daemon.get("/readyz").1["status"], "ready");
     assert!(daemon.metric("superko_search_expansions_total") > 0.0);
     assert!(daemon.metric("superko_checkpoints_total") > 0.0);
+    // The job's own statistics are what its run added to the metrics.
+    let statistics = &daemon.job(1)["result"]["statistics"];
+    for (series, group, value) in [
+        ("superko_static_leaves_total{kind=\"pure_eyes\"}", "static_leaves", "pure_eyes"),
+        ("superko_reuse_accepted_total{by=\"cube_and_filter\"}", "reuse_accepted", "cube_and_filter"),
+        ("superko_reuse_rejected_total{condition=\"ii_excluded\"}", "reuse_rejected", "ii_excluded"),
+        ("superko_lemma_excluded_boards_total{boards=\"0\"}", "excluded_boards", "0"),
+    ] {
+        let counted = count(&statistics[group][value]);
+        assert!(counted > 0 && daemon.metric(series) == counted as f64, "{series}: {statistics}");
+    }
     assert_eq!(daemon.metric("superko_jobs{state=\"succeeded\"}"), 1.0);
     for damage in ["superko_table_torn_total", "superko_recovery_refused_total", "superko_store_read_errors_total"] {
         assert_eq!(daemon.metric(damage), 0.0, "{damage}");

@@ -1,6 +1,7 @@
 //! The command line: one file a command.
 
 mod bench;
+mod compare;
 mod job;
 mod run;
 mod selftest;

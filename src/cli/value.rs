@@ -1,6 +1,6 @@
 //! `superko value`: a position's value with both proofs.
 
-use super::solve::text;
+use super::solve::{UNFINISHED, text};
 use super::{Failure, PROVED, PositionFlags, SearchFlags, UNKNOWN, print_json, print_line, run};
 use crate::report::{Counts, SolveReport, ValueProgress};
 use clap::Args;
@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
             report.board, report.expansions, report.distinct_nodes, report.elapsed_seconds
         ));
         for proof in &report.proofs {
-            print_line(&text(proof));
+            print_line(&text(proof, UNFINISHED));
         }
     }
     Ok(if report.value.is_some() { PROVED } else { UNKNOWN })

@@ -38,6 +38,14 @@ pub enum Dropped {
     PassBack,
     /// A stored lemma is carried to the position through the symmetry that links them.
     Symmetry,
+    /// A loss of the pruned side at a node where moves were skipped is no proof.
+    PruneSkipped,
+    /// A win composed from a result that is no proof is none.
+    PruneWin,
+    /// A loss composed from a result that is no proof is none.
+    PruneLoss,
+    /// What is no proof is no verdict.
+    PruneVerdict,
 }
 
 /// What a hash collision, a corrupted entry or a torn one would do to a search (paper, section 8.1).

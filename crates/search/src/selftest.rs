@@ -5,11 +5,11 @@
 //! forgets, and without static knowledge. Then lemmas are drawn from the shared table and put to the oracle under histories made
 //! to their conditions: this tests what a lemma states, not only how it was used.
 
-mod draw;
+pub(crate) mod draw;
 mod forgetful;
 mod lemmas;
 
-use crate::{Bounds, Komi, Limits, MemoryTable, Options, Oracle, Table, lookup, solve_with};
+use crate::{Bounds, Counter, Komi, Limits, MemoryTable, NumberRule, Options, Oracle, Stop, Table, lookup, solve_with};
 use draw::Rng;
 use forgetful::ForgetfulTable;
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ const SOLVER_BUDGET: u64 = 2_000_000;
 const MOST_PREFIXES: usize = 8;
 
 /// What the report counts, in its order.
-const COVERAGE: [&str; 19] = [
+const COVERAGE: [&str; 21] = [
     "positions after captures",
     "positions with a superko ban",
     "positions from a diagram",
@@ -74,6 +74,8 @@ const COVERAGE: [&str; 19] = [
     "solves with look-ahead leaves",
     "solves with banned replies",
     "solves with path-only proofs",
+    "solves with skipped moves",
+    "solves whose pruned side fails",
     "solves that hit the limit",
     "look-ups that know the value",
     "lemmas checked",
@@ -166,7 +168,18 @@ impl Case<'_> {
             komi.push(Komi::below(self.rng.below(2 * points + 1) as i32 - points as i32));
             self.rng.shuffle(&mut komi);
             for &komi in &komi {
-                let plain = Options { static_knowledge: false, look_ahead: false };
+                // Before the others on the same table: what a pruned solve leaves there must serve them.
+                let prune = Some(if self.rng.one_in(2) { Color::Black } else { Color::White });
+                self.compare(
+                    "one side pruned, one table for all prefixes",
+                    Options { prune, ..Options::default() },
+                    &shared,
+                    game,
+                    *value,
+                    komi,
+                );
+                let numbers = NumberRule::ALL[self.rng.below(NumberRule::ALL.len())];
+                let plain = Options { static_knowledge: false, numbers, ..Options::default() };
                 let eyes_only = Options { look_ahead: false, ..Options::default() };
                 self.compare("one table for all prefixes", Options::default(), &shared, game, *value, komi);
                 if let Some(table) = given {
@@ -175,7 +188,14 @@ impl Case<'_> {
                 self.compare("a fresh table", Options::default(), &MemoryTable::new(self.geometry), game, *value, komi);
                 self.compare("a fresh table, no look-ahead", eyes_only, &MemoryTable::new(self.geometry), game, *value, komi);
                 self.compare("a table that forgets", Options::default(), &forgetful, game, *value, komi);
-                self.compare("a fresh table, no static knowledge", plain, &MemoryTable::new(self.geometry), game, *value, komi);
+                self.compare(
+                    "a fresh table, no static knowledge, any number rule",
+                    plain,
+                    &MemoryTable::new(self.geometry),
+                    game,
+                    *value,
+                    komi,
+                );
                 if self.ends() {
                     return;
                 }
@@ -295,17 +315,24 @@ impl Case<'_> {
             ("solves with lemma hits", stats.hits),
             ("solves with rejected lemmas", stats.rejected),
             ("solves with static leaves", stats.static_leaves),
-            ("solves with look-ahead leaves", stats.look_ahead_leaves),
+            (
+                "solves with look-ahead leaves",
+                [Counter::LeafOneMove, Counter::LeafMiai, Counter::LeafMoveToMiai].map(|kind| stats.counters.get(kind)).iter().sum(),
+            ),
             ("solves with banned replies", stats.banned_replies),
             ("solves with path-only proofs", stats.path_only),
+            ("solves with skipped moves", stats.counters.get(Counter::MoveSkipped)),
         ] {
             if number > 0 {
                 self.count(name);
             }
         }
-        let Ok((winner, margin)) = outcome.verdict else {
-            self.count("solves that hit the limit");
-            return;
+        let (winner, margin) = match outcome.verdict {
+            Ok(verdict) => verdict,
+            Err(stop) => {
+                self.count(if stop == Stop::Pruned { "solves whose pruned side fails" } else { "solves that hit the limit" });
+                return;
+            }
         };
         self.report.comparisons += 1;
         let (lower, upper) = bounds;

@@ -2,8 +2,9 @@
 
 use crate::board_set::KnownBoard;
 use crate::dfpn::{INFINITE, Node, Search, Source, Value, Win};
+use crate::mutation::{Dropped, dropped};
 use crate::static_leaf::keep_territory;
-use crate::{Komi, Table};
+use crate::{Ablated, Counters, Komi, NumberRule, SharedCounters, Table};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 use superko_rules::{Color, Game, Move, Position, bits};
@@ -35,6 +36,8 @@ pub struct Control {
     pub rejected: AtomicU64,
     /// Lemmas stored.
     pub lemmas_stored: AtomicU64,
+    /// Everything else that is counted.
+    pub counters: SharedCounters,
     /// Root proof number at the last safe point (of the root's side to move).
     pub root_phi: AtomicU64,
     /// Root disproof number at the last safe point.
@@ -50,6 +53,8 @@ pub enum Stop {
     Time,
     /// The stop flag.
     Asked,
+    /// The pruned side did not win without the moves that were skipped; with them it may.
+    Pruned,
 }
 
 /// Counts of one `solve` call.
@@ -69,12 +74,12 @@ pub struct SearchStats {
     pub lemmas_stored: u64,
     /// Positions decided by pure-eye analysis.
     pub static_leaves: u64,
-    /// Positions decided by static look-ahead.
-    pub look_ahead_leaves: u64,
     /// Proofs that hold on their own path only and were not stored.
     pub path_only: u64,
     /// Replies that superko banned at a lost position.
     pub banned_replies: u64,
+    /// Everything else that is counted.
+    pub counters: Counters,
 }
 
 /// Mechanisms that may be switched off for comparison. None changes a verdict.
@@ -84,11 +89,18 @@ pub struct Options {
     pub static_knowledge: bool,
     /// Static look-ahead, on top of pure eyes.
     pub look_ahead: bool,
+    /// How disproof numbers come from the children's numbers.
+    pub numbers: NumberRule,
+    /// Skip moves of this side that rarely help it (paper, end of section 4); where it fails for that, the result is
+    /// [`Stop::Pruned`].
+    pub prune: Option<Color>,
+    /// What only the ablation command switches off.
+    pub ablated: Ablated,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { static_knowledge: true, look_ahead: true }
+        Options { static_knowledge: true, look_ahead: true, numbers: NumberRule::default(), prune: None, ablated: Ablated::default() }
     }
 }
 
@@ -117,7 +129,7 @@ pub fn solve(table: &dyn Table, game: &Game, komi: Komi, limits: Limits, control
 /// [`solve`] with some mechanisms switched off.
 pub fn solve_with(options: Options, table: &dyn Table, game: &Game, komi: Komi, limits: Limits, control: &Control) -> Outcome {
     let mut search = Search::new(table, game, komi, options, limits, control);
-    let root = Node::new(game.geometry(), game.position());
+    let root = search.node(game.position());
     let win = match search.decided(&root) {
         Some(win) => Ok(win),
         None => match search.search(&root, INFINITE, INFINITE, true) {
@@ -127,6 +139,11 @@ pub fn solve_with(options: Options, table: &dyn Table, game: &Game, komi: Komi, 
         },
     };
     search.finish();
+    // What rests on skipped moves is no proof, so it is no verdict either.
+    let win = match win {
+        Ok(Win { source: Source::Assumed(_), .. }) if !dropped(Dropped::PruneVerdict) => Err(Stop::Pruned),
+        win => win,
+    };
     let stats = search.stats;
     let (verdict, line) = match win {
         Ok(win) => (Ok((win.winner, win.margin)), principal_variation(&mut search, root, win)),
@@ -180,7 +197,7 @@ fn step(search: &mut Search<'_>, node: &Node, mv: Move) -> Option<Node> {
             Position { board: placed.board, to_move: to_move.opponent(), passes: 0 }
         }
     };
-    let next = Node::new(search.geometry, next);
+    let next = search.node(next);
     if mv != Move::Pass && !search.history.push(KnownBoard::new(next.position.board, next.canonical)) {
         return None;
     }

@@ -1,5 +1,6 @@
 //! Static leaves: pure-eye analysis under C1 and C2, claiming the least territory that the win needs (paper, section 4; findings 1.3).
 
+use crate::Counter;
 use crate::board_set::mix;
 use crate::mutation::{Dropped, dropped};
 use superko_rules::{Board, Color, Geometry, Move, Position, PureEyes, bits};
@@ -36,6 +37,18 @@ pub enum LeafKind {
     Miai,
     /// The winner plays one point after which the loser cannot (l3).
     MoveToMiai,
+}
+
+impl LeafKind {
+    /// Where leaves of this kind are counted.
+    pub(crate) fn counter(self) -> Counter {
+        match self {
+            LeafKind::PureEyes => Counter::LeafPureEyes,
+            LeafKind::OneMove => Counter::LeafOneMove,
+            LeafKind::Miai => Counter::LeafMiai,
+            LeafKind::MoveToMiai => Counter::LeafMoveToMiai,
+        }
+    }
 }
 
 /// A certified win: `margin` rests on no `winner` stone ever having stood on `territory`, in the history, and on nothing else.
@@ -91,6 +104,12 @@ impl StaticLeaves {
         }
         let eyes = self.eyes(stones);
         claim(self.geometry, eyes, winner, wanted(self.geometry, need), stood)
+    }
+
+    /// The territory of the player with `stones` that C1 allows to be certified.
+    pub fn certified(&mut self, stones: u64, stood: u64) -> u64 {
+        let geometry = self.geometry;
+        self.eyes(stones).regions(geometry).filter(|&region| region & stood == 0).fold(0, |territory, region| territory | region)
     }
 }
 

@@ -58,6 +58,10 @@ noticed! {
     compose_excluded: ComposeExcluded on "1x5";
     compose_created: ComposeCreated on "1x5";
     compose_territory: ComposeTerritory on "2x4";
+    prune_skipped: PruneSkipped on "2x4";
+    prune_win: PruneWin on "2x4";
+    prune_loss: PruneLoss on "2x4";
+    prune_verdict: PruneVerdict on "2x4";
 }
 
 /// The margin that a solver without `condition` reaches for Black, by asking at every komi, each on a fresh table.
