@@ -135,7 +135,7 @@ impl<'a> Search<'a> {
             need_white: komi.need(Color::White),
             number_salt: mix(komi.need(Color::Black) as u64 ^ 0x6a09_e667_f3bc_c908),
             history,
-            static_leaves: StaticLeaves::new(geometry),
+            static_leaves: StaticLeaves::new(geometry, options.region_games),
             transfer: Transfer::default(),
             limits,
             started: Instant::now(),
@@ -178,6 +178,7 @@ impl<'a> Search<'a> {
                 let stood = self.history.stood(winner);
                 if let Some(win) = self.static_leaves.win(position, winner, self.need(winner), stood) {
                     self.stats.static_leaves += 1;
+                    self.stats.region_leaves += u64::from(win.by_region_game);
                     return Some(Win { winner, margin: win.margin, best: None, source: Source::Static(win) });
                 }
             }

@@ -165,7 +165,7 @@ impl Case<'_> {
             komi.push(Komi::below(self.rng.below(2 * points + 1) as i32 - points as i32));
             self.rng.shuffle(&mut komi);
             for &komi in &komi {
-                let plain = Options { static_knowledge: false };
+                let plain = Options { static_knowledge: false, ..Options::default() };
                 self.compare("one table for all prefixes", Options::default(), &shared, game, *value, komi);
                 if let Some(table) = given {
                     self.compare("the production table for all prefixes", Options::default(), table, game, *value, komi);

@@ -2,7 +2,7 @@
 
 use crate::board_set::KnownBoard;
 use crate::dfpn::{INFINITE, Node, Search, Source, Value, Win};
-use crate::{Komi, Table};
+use crate::{Komi, RegionLimits, Table};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 use superko_rules::{Color, Game, Move, Position, bits};
@@ -66,8 +66,10 @@ pub struct SearchStats {
     pub rejected: u64,
     /// See [`Control::lemmas_stored`].
     pub lemmas_stored: u64,
-    /// Positions decided by pure-eye analysis.
+    /// Positions decided by static knowledge: pure-eye analysis, with or without region games.
     pub static_leaves: u64,
+    /// Those of them whose claim holds a region won by a local game.
+    pub region_leaves: u64,
     /// Proofs that hold on their own path only and were not stored.
     pub path_only: u64,
     /// Replies that superko banned at a lost position.
@@ -79,11 +81,13 @@ pub struct SearchStats {
 pub struct Options {
     /// Pure-eye leaves.
     pub static_knowledge: bool,
+    /// Region games at those leaves ([`RegionLimits::OFF`]: none).
+    pub region_games: RegionLimits,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { static_knowledge: true }
+        Options { static_knowledge: true, region_games: RegionLimits::default() }
     }
 }
 
@@ -142,7 +146,10 @@ fn principal_variation(search: &mut Search<'_>, root: Node, win: Win) -> Vec<Mov
         }
         let mv = if node.position.to_move == winner {
             match current.source {
-                Source::Static(claim) => Some(keep_territory(search, node.position, claim.territory)),
+                // A claimed region game goes on by the move that wins it; the strategy of Lemma 1 comes after all of them.
+                Source::Static(claim) => {
+                    Some(claim.local_move.map_or_else(|| keep_territory(search, node.position, claim.territory), Move::Stone))
+                }
                 _ => current.best,
             }
         } else if matches!(current.source, Source::Static(_)) {

@@ -1,7 +1,10 @@
-//! Static leaves: pure-eye analysis under C1 and C2, claiming the least territory that the win needs (paper, section 4; findings 1.3).
+//! Static leaves: pure-eye analysis under C1 and C2, claiming the least territory that the win needs (paper, section 4; findings 1.3),
+//! and region games where pure eyes alone fall short.
 
 use crate::board_set::mix;
 use crate::mutation::{Dropped, dropped};
+use crate::region_game::RegionGames;
+use crate::{RegionLimits, region_claim};
 use superko_rules::{Color, Geometry, Position, PureEyes};
 
 /// Slots of the direct-mapped cache; pure eyes depend on one player's stones only, which recur far more often than positions.
@@ -11,6 +14,7 @@ pub(crate) struct StaticLeaves {
     geometry: &'static Geometry,
     /// `(stones, analysis)`, placed by a hash of the stones.
     cache: Vec<(u64, PureEyes)>,
+    games: RegionGames,
 }
 
 /// A certified win: `margin` rests on no `winner` stone ever having been captured on `territory`.
@@ -19,14 +23,18 @@ pub(crate) struct StaticWin {
     pub winner: Color,
     pub margin: i32,
     pub territory: u64,
+    /// Whether the claim holds a region won by a local game.
+    pub by_region_game: bool,
+    /// The move that goes on with such a region, if the winner is to move.
+    pub local_move: Option<u8>,
 }
 
 impl StaticLeaves {
-    pub fn new(geometry: &'static Geometry) -> Self {
-        StaticLeaves { geometry, cache: vec![(0, PureEyes::default()); CACHE_SLOTS] }
+    pub fn new(geometry: &'static Geometry, limits: RegionLimits) -> Self {
+        StaticLeaves { geometry, cache: vec![(0, PureEyes::default()); CACHE_SLOTS], games: RegionGames::new(geometry, limits) }
     }
 
-    /// Whether pure eyes alone give `winner` a margin of at least `need` in `position`, where `stood` are the points on which some
+    /// Whether pure eyes, alone or with region games, give `winner` a margin of at least `need` in `position`, where `stood` are the points on which some
     /// board of the history has a stone of `winner`.
     ///
     /// Soundness: Lemma 1 of the paper, proved in its A.3 for the whole of `T*`. Its strategy answers only inside the territory it
@@ -54,6 +62,7 @@ impl StaticLeaves {
             *eyes = PureEyes::analyze(self.geometry, stones);
         }
         claim(eyes, winner, wanted, points, stood)
+            .or_else(|| region_claim::claim(self.geometry, &mut self.games, eyes, position, winner, wanted, stood))
     }
 }
 
@@ -87,5 +96,5 @@ fn claim(eyes: &PureEyes, winner: Color, wanted: i32, points: i32, stood: u64) -
             territory &= !region;
         }
     }
-    Some(StaticWin { winner, margin: 2 * have - points, territory })
+    Some(StaticWin { winner, margin: 2 * have - points, territory, by_region_game: false, local_move: None })
 }
