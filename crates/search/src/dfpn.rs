@@ -133,7 +133,7 @@ impl<'a> Search<'a> {
             need_white: komi.need(Color::White),
             number_salt: mix(komi.need(Color::Black) as u64 ^ 0x6a09_e667_f3bc_c908) ^ options.prune.map_or(0, |side| 1 + side as u64),
             history,
-            static_leaves: StaticLeaves::new(geometry),
+            static_leaves: StaticLeaves::new(geometry, options.region_games),
             look_ahead: LookAhead::new(geometry, komi.need(Color::Black), komi.need(Color::White)),
             pruning: options.prune.map(|side| Pruning::new(side, geometry)),
             transfer: Transfer::new(options.ablated.filter),
@@ -202,7 +202,7 @@ impl<'a> Search<'a> {
                 if let Some(win) = self.static_leaves.win(position, winner, self.need(winner), stood) {
                     self.stats.static_leaves += 1;
                     self.stats.counters.count(win.kind.counter());
-                    return Some(Win { winner, margin: win.margin, best: None, source: Source::Static(win) });
+                    return Some(Win { winner, margin: win.margin, best: win.best, source: Source::Static(win) });
                 }
                 if self.options.look_ahead
                     && let Some(win) = self.look_ahead.win(&mut self.static_leaves, position, winner, stood)

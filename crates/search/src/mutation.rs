@@ -26,6 +26,22 @@ pub enum Dropped {
     AheadOccupied,
     /// Occupied points of an eye must touch the chain as well.
     Pureness,
+    /// C1 of region games: no winner stone of the history on the claimed regions.
+    RegionC1,
+    /// Region games: at most one region may need the winner's first move, and only if the winner is to move.
+    RegionTempo,
+    /// Region games: the loser may pass, so the winner needs a good move everywhere.
+    RegionPass,
+    /// Region games: the loser wins by capturing a stone of the winner.
+    RegionCapture,
+    /// Region games: only stones in chains that touch a wall count.
+    RegionAnchor,
+    /// Region games: in the end every point touches a wall or an anchored stone.
+    RegionCovered,
+    /// Region games: the same for occupied points alone.
+    RegionPure,
+    /// Region games: the winner's chain away from walls and anchored stones keeps a liberty.
+    RegionLiberty,
     /// A banned reply enters `X` when a loss is composed.
     ComposeExcluded,
     /// The winner's own move enters `B` when a win is composed.

@@ -4,7 +4,7 @@ use crate::board_set::KnownBoard;
 use crate::dfpn::{INFINITE, Node, Search, Source, Value, Win};
 use crate::mutation::{Dropped, dropped};
 use crate::static_leaf::keep_territory;
-use crate::{Ablated, Counters, Komi, NumberRule, SharedCounters, Table};
+use crate::{Ablated, Counters, Komi, NumberRule, RegionLimits, SharedCounters, Table};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 use superko_rules::{Color, Game, Move, Position, bits};
@@ -72,7 +72,7 @@ pub struct SearchStats {
     pub rejected: u64,
     /// See [`Control::lemmas_stored`].
     pub lemmas_stored: u64,
-    /// Positions decided by pure-eye analysis.
+    /// Positions decided by static knowledge: pure-eye analysis, with or without region games.
     pub static_leaves: u64,
     /// Proofs that hold on their own path only and were not stored.
     pub path_only: u64,
@@ -87,6 +87,8 @@ pub struct SearchStats {
 pub struct Options {
     /// Pure-eye leaves.
     pub static_knowledge: bool,
+    /// Region games at those leaves ([`RegionLimits::OFF`]: none).
+    pub region_games: RegionLimits,
     /// Static look-ahead, on top of pure eyes.
     pub look_ahead: bool,
     /// How disproof numbers come from the children's numbers.
@@ -100,7 +102,14 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { static_knowledge: true, look_ahead: true, numbers: NumberRule::default(), prune: None, ablated: Ablated::default() }
+        Options {
+            static_knowledge: true,
+            region_games: RegionLimits::default(),
+            look_ahead: true,
+            numbers: NumberRule::default(),
+            prune: None,
+            ablated: Ablated::default(),
+        }
     }
 }
 
@@ -164,6 +173,7 @@ fn principal_variation(search: &mut Search<'_>, root: Node, win: Win) -> Vec<Mov
         }
         let mv = if node.position.to_move == winner {
             match current.source {
+                // A claim that names no move is kept by the strategy of Lemma 1.
                 Source::Static(claim) if claim.best.is_none() => {
                     let Position { board, .. } = node.position;
                     Some(keep_territory(search.geometry, board, winner, claim.territory, |next| !search.history.contains(next)))

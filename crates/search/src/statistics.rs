@@ -75,6 +75,8 @@ counters! {
     "static_leaves", "superko_static_leaves_total" by "kind", "Positions decided without search or lemma, by the rule that decided them." {
         /// Pure eyes under C1 and C2.
         LeafPureEyes = "pure_eyes",
+        /// Pure eyes and region games.
+        LeafRegionGame = "region_game",
         /// Look-ahead l1: the winner completes the eyes with one stone.
         LeafOneMove = "one_move",
         /// Look-ahead l2: the loser cannot stop all completions.
