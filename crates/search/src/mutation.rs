@@ -44,6 +44,11 @@ mod switch {
         DROPPED.set(condition);
     }
 
+    /// What is switched off on this thread, for [`drop_condition`] on a thread that helps it.
+    pub(crate) fn current() -> Option<Dropped> {
+        DROPPED.get()
+    }
+
     pub(crate) fn dropped(condition: Dropped) -> bool {
         DROPPED.get() == Some(condition)
     }
@@ -52,10 +57,18 @@ mod switch {
 #[cfg(feature = "mutation")]
 pub use switch::drop_condition;
 #[cfg(feature = "mutation")]
-pub(crate) use switch::dropped;
+pub(crate) use switch::{current, dropped};
 
 #[cfg(not(feature = "mutation"))]
 #[inline(always)]
 pub(crate) fn dropped(_: Dropped) -> bool {
     false
 }
+
+#[cfg(not(feature = "mutation"))]
+pub(crate) fn current() -> Option<Dropped> {
+    None
+}
+
+#[cfg(not(feature = "mutation"))]
+pub(crate) fn drop_condition(_: Option<Dropped>) {}

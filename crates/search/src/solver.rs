@@ -2,10 +2,14 @@
 
 use crate::board_set::KnownBoard;
 use crate::dfpn::{INFINITE, Node, Search, Source, Value, Win};
-use crate::{Komi, Table};
+use crate::{Komi, Table, parallel};
+use std::ops::AddAssign;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 use superko_rules::{Color, Game, Move, Position, bits};
+
+/// Stack of a thread that searches: the recursion goes as deep as a game is long. Only touched pages cost memory.
+pub const STACK_BYTES: usize = 1 << 30;
 
 /// When to give up. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,9 +38,9 @@ pub struct Control {
     pub rejected: AtomicU64,
     /// Lemmas stored.
     pub lemmas_stored: AtomicU64,
-    /// Root proof number at the last safe point (of the root's side to move).
+    /// Root proof number as one of the threads last saw it (of the root's side to move).
     pub root_phi: AtomicU64,
-    /// Root disproof number at the last safe point.
+    /// Root disproof number likewise.
     pub root_delta: AtomicU64,
 }
 
@@ -74,16 +78,35 @@ pub struct SearchStats {
     pub banned_replies: u64,
 }
 
-/// Mechanisms that may be switched off for comparison. None changes a verdict.
+impl AddAssign for SearchStats {
+    fn add_assign(&mut self, other: SearchStats) {
+        // Taken apart, so that no count can be forgotten.
+        let SearchStats { expansions, distinct_nodes, probes, hits, rejected, lemmas_stored, static_leaves, path_only, banned_replies } =
+            other;
+        self.expansions += expansions;
+        self.distinct_nodes += distinct_nodes;
+        self.probes += probes;
+        self.hits += hits;
+        self.rejected += rejected;
+        self.lemmas_stored += lemmas_stored;
+        self.static_leaves += static_leaves;
+        self.path_only += path_only;
+        self.banned_replies += banned_replies;
+    }
+}
+
+/// Mechanisms that may be switched off for comparison, and the number of threads. None changes a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Pure-eye leaves.
     pub static_knowledge: bool,
+    /// Threads that search together, at most [`crate::MOST_THREADS`]; 0 counts as 1.
+    pub threads: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { static_knowledge: true }
+        Options { static_knowledge: true, threads: 1 }
     }
 }
 
@@ -97,8 +120,10 @@ pub struct Outcome {
     pub best_move: Option<Move>,
     /// A line of best play as far as stored proofs show it; starts with `best_move` where there is one.
     pub principal_variation: Vec<Move>,
-    /// Counts of this call.
+    /// Counts of this call, summed over its threads.
     pub stats: SearchStats,
+    /// Threads that searched.
+    pub threads: usize,
 }
 
 /// Decides who wins `game` at `komi`, with the table's lemmas and the whole superko history of the game.
@@ -109,10 +134,19 @@ pub fn solve(table: &dyn Table, game: &Game, komi: Komi, limits: Limits, control
     solve_with(Options::default(), table, game, komi, limits, control)
 }
 
-/// [`solve`] with some mechanisms switched off.
+/// [`solve`] with the mechanisms and the number of threads that `options` asks for. Threads beyond the calling one bring a stack of
+/// [`STACK_BYTES`] each; with several, counts do not repeat.
 pub fn solve_with(options: Options, table: &dyn Table, game: &Game, komi: Komi, limits: Limits, control: &Control) -> Outcome {
-    let mut search = Search::new(table, game, komi, options, limits, control);
     let root = Node::new(game.geometry(), game.position());
+    let new_search = |limits| Search::new(table, game, komi, options, limits, control);
+    if options.threads <= 1 {
+        return attempt(&mut new_search(limits), root);
+    }
+    parallel::solve(options.threads, limits, &new_search, root)
+}
+
+/// One thread's search from the root.
+pub(crate) fn attempt(search: &mut Search<'_>, root: Node) -> Outcome {
     let win = match search.decided(&root) {
         Some(win) => Ok(win),
         None => match search.search(&root, INFINITE, INFINITE, true) {
@@ -121,14 +155,14 @@ pub fn solve_with(options: Options, table: &dyn Table, game: &Game, komi: Komi, 
             Value::Open { .. } => unreachable!("no sum of numbers reaches the root's thresholds"),
         },
     };
-    search.finish();
+    search.finish(win.is_ok());
     let stats = search.stats;
     let (verdict, line) = match win {
-        Ok(win) => (Ok((win.winner, win.margin)), principal_variation(&mut search, root, win)),
+        Ok(win) => (Ok((win.winner, win.margin)), principal_variation(search, root, win)),
         Err(stop) => (Err(stop), Vec::new()),
     };
     let winner_moves = verdict.is_ok_and(|(winner, _)| winner == root.position.to_move);
-    Outcome { verdict, best_move: line.first().copied().filter(|_| winner_moves), principal_variation: line, stats }
+    Outcome { verdict, best_move: line.first().copied().filter(|_| winner_moves), principal_variation: line, stats, threads: 1 }
 }
 
 /// Follows stored proofs: the winner's proven move, and for the loser the reply whose refutation cost most.
