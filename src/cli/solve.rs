@@ -4,7 +4,7 @@ use super::{Failure, PROVED, PositionFlags, SearchFlags, UNKNOWN, print_json, pr
 use crate::report::{Counts, SolveReport};
 use clap::Args;
 use std::time::Instant;
-use superko_search::{Control, Komi, Limits, solve};
+use superko_search::{Control, Komi, Limits, solve_with};
 use superko_storage::MappedTable;
 
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let limits = Limits { expansions: settings.expansions, time: settings.time };
     let started = Instant::now();
     let label = format!("{} at komi {komi}", position.geometry().name());
-    let outcome = run::search(&label, &control, || solve(&table, &position.game, komi, limits, &control))?;
+    let outcome = run::search(&label, &control, || solve_with(settings.options, &table, &position.game, komi, limits, &control))?;
     let counts = Counts::of_stats(&outcome.stats, started.elapsed().as_secs_f64());
     let report = SolveReport::new(&position, komi, &outcome, &counts, table.occupancy().bytes);
     if arguments.search.json {
