@@ -107,15 +107,20 @@ mod switch {
         DROPPED.set(condition);
     }
 
+    /// What is switched off on this thread, for [`drop_condition`] on a thread that helps it.
+    pub(crate) fn current() -> Option<Dropped> {
+        DROPPED.get()
+    }
+
     pub(crate) fn dropped(condition: Dropped) -> bool {
         DROPPED.get() == Some(condition)
     }
 }
 
 #[cfg(feature = "mutation")]
-pub use switch::{drop_condition, inject};
+pub(crate) use switch::{current, dropped, strikes};
 #[cfg(feature = "mutation")]
-pub(crate) use switch::{dropped, strikes};
+pub use switch::{drop_condition, inject};
 
 #[cfg(not(feature = "mutation"))]
 #[inline(always)]
@@ -128,3 +133,11 @@ pub(crate) fn dropped(_: Dropped) -> bool {
 pub(crate) fn strikes(_: Fault) -> bool {
     false
 }
+
+#[cfg(not(feature = "mutation"))]
+pub(crate) fn current() -> Option<Dropped> {
+    None
+}
+
+#[cfg(not(feature = "mutation"))]
+pub(crate) fn drop_condition(_: Option<Dropped>) {}
