@@ -1,7 +1,11 @@
-//! Static leaves: pure-eye analysis under C1 and C2, claiming the least territory that the win needs (paper, section 4; findings 1.3).
+//! Static leaves: pure-eye analysis under C1 and C2, claiming the least territory that the win needs (paper, section 4; findings 1.3),
+//! and region games where pure eyes alone fall short.
 
+use crate::Counter;
 use crate::board_set::mix;
 use crate::mutation::{Dropped, dropped};
+use crate::region_game::RegionGames;
+use crate::{RegionLimits, region_claim};
 use superko_rules::{Board, Color, Geometry, Move, Position, PureEyes, bits};
 
 /// Slots of the direct-mapped cache, as a power of two; pure eyes depend on one player's stones only, which recur far more often
@@ -12,6 +16,7 @@ pub(crate) struct StaticLeaves {
     geometry: &'static Geometry,
     /// Placed by a hash of the stones.
     cache: Vec<Known>,
+    games: RegionGames,
 }
 
 /// What is known of the player who has `stones`; one cache line. The sets of [`crate::look_ahead`] belong to one komi, by the player's colour.
@@ -30,12 +35,27 @@ pub(crate) struct Known {
 pub enum LeafKind {
     /// Pure eyes as they stand (paper, section 4).
     PureEyes,
+    /// Pure eyes, and the kill of what they enclose ([`crate::region_game`]).
+    RegionGame,
     /// The winner plays one point and has the pure eyes ([`crate::look_ahead`], l1).
     OneMove,
     /// The loser is to move and cannot stop all points of that kind (l2).
     Miai,
     /// The winner plays one point after which the loser cannot (l3).
     MoveToMiai,
+}
+
+impl LeafKind {
+    /// Where leaves of this kind are counted.
+    pub(crate) fn counter(self) -> Counter {
+        match self {
+            LeafKind::PureEyes => Counter::LeafPureEyes,
+            LeafKind::RegionGame => Counter::LeafRegionGame,
+            LeafKind::OneMove => Counter::LeafOneMove,
+            LeafKind::Miai => Counter::LeafMiai,
+            LeafKind::MoveToMiai => Counter::LeafMoveToMiai,
+        }
+    }
 }
 
 /// A certified win: `margin` rests on no `winner` stone ever having stood on `territory`, in the history, and on nothing else.
@@ -50,8 +70,9 @@ pub(crate) struct StaticWin {
 }
 
 impl StaticLeaves {
-    pub fn new(geometry: &'static Geometry) -> Self {
-        StaticLeaves { geometry, cache: vec![Known::default(); 1 << geometry.points().min(CACHE_BITS)] }
+    pub fn new(geometry: &'static Geometry, limits: RegionLimits) -> Self {
+        let cache = vec![Known::default(); 1 << geometry.points().min(CACHE_BITS)];
+        StaticLeaves { geometry, cache, games: RegionGames::new(geometry, limits) }
     }
 
     /// The pure eyes of the player who has `stones`.
@@ -71,7 +92,7 @@ impl StaticLeaves {
         known
     }
 
-    /// Whether pure eyes alone give `winner` a margin of at least `need` in `position`, where `stood` are the points on which some
+    /// Whether pure eyes, alone or with region games, give `winner` a margin of at least `need` in `position`, where `stood` are the points on which some
     /// board of the history has a stone of `winner`.
     ///
     /// Soundness: Lemma 1 of the paper, proved in its A.3 for the whole of `T*`. Its strategy answers only inside the territory it
@@ -90,7 +111,15 @@ impl StaticLeaves {
             return claim(self.geometry, eyes, winner, wanted(self.geometry, need), stood);
         }
         let eyes = self.eyes(stones);
-        claim(self.geometry, eyes, winner, wanted(self.geometry, need), stood)
+        let wanted = wanted(self.geometry, need);
+        claim(self.geometry, eyes, winner, wanted, stood)
+            .or_else(|| region_claim::claim(self.geometry, &mut self.games, eyes, position, winner, wanted as i32, stood))
+    }
+
+    /// The territory of the player with `stones` that C1 allows to be certified.
+    pub fn certified(&mut self, stones: u64, stood: u64) -> u64 {
+        let geometry = self.geometry;
+        self.eyes(stones).regions(geometry).filter(|&region| region & stood == 0).fold(0, |territory, region| territory | region)
     }
 }
 

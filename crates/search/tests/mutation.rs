@@ -13,7 +13,7 @@ const CASES: u64 = 1500;
 /// Runs the selftest with `condition` off, on a stack that holds its recursion. The switch belongs to that thread.
 fn selftest_without(condition: Option<Dropped>, board: &str, seed: u64, cases: u64) -> SelftestReport {
     let boards = vec![parse_board_size(board).unwrap()];
-    let options = SelftestOptions { boards, seed, time: Duration::from_secs(600), cases: Some(cases), table: None };
+    let options = SelftestOptions { boards, seed, time: Duration::from_secs(600), cases: Some(cases), table: None, threads: 1 };
     let run = move || {
         drop_condition(condition);
         selftest(&options, &mut |_| {})
@@ -58,6 +58,10 @@ noticed! {
     compose_excluded: ComposeExcluded on "1x5";
     compose_created: ComposeCreated on "1x5";
     compose_territory: ComposeTerritory on "2x4";
+    prune_skipped: PruneSkipped on "2x4";
+    prune_win: PruneWin on "2x4";
+    prune_loss: PruneLoss on "2x4";
+    prune_verdict: PruneVerdict on "2x4";
 }
 
 /// The margin that a solver without `condition` reaches for Black, by asking at every komi, each on a fresh table.

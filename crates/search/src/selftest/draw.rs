@@ -5,10 +5,10 @@ use superko_rules::{Board, Color, Game, Geometry, Move, Setup, bits};
 
 /// SplitMix64: small, and the same on every platform, so that a seed reproduces a case.
 #[derive(Clone, Debug)]
-pub(super) struct Rng(u64);
+pub(crate) struct Rng(u64);
 
 impl Rng {
-    pub(super) fn new(seed: u64) -> Rng {
+    pub(crate) fn new(seed: u64) -> Rng {
         Rng(mix(seed ^ 0x5e1f_7e57))
     }
 
@@ -18,7 +18,7 @@ impl Rng {
     }
 
     /// A number below `limit`, which is positive.
-    pub(super) fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit as u64) as usize
     }
 
