@@ -437,7 +437,7 @@ impl<'a> Search<'a> {
         self.phase(Counter::PhasePrior);
         // First numbers last: often a child has decided the node before they are needed.
         for child in children.iter_mut().filter(|child| child.delta == INFINITE && child.solved.is_none()) {
-            child.set_numbers(self.prior.numbers(&mut self.static_leaves, &self.look_ahead, child.node.position));
+            child.set_numbers(self.prior.numbers(&mut self.static_leaves, &self.look_ahead, child.number_key, child.node.position));
         }
 
         let rule = self.options.numbers;

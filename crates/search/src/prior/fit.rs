@@ -33,9 +33,9 @@ impl Inputs {
             let Sample { geometry, position, need, .. } = *sample;
             let colors = [position.to_move, position.to_move.opponent()];
             let need_black = if position.to_move == Color::Black { need } else { 1 - need };
-            let (leaves, look_ahead) = asked
-                .entry((geometry.name(), need_black))
-                .or_insert_with(|| (StaticLeaves::new(geometry), LookAhead::new(geometry, need_black, 1 - need_black)));
+            let (leaves, look_ahead) = asked.entry((geometry.name(), need_black)).or_insert_with(|| {
+                (StaticLeaves::new(geometry, crate::RegionLimits::OFF), LookAhead::new(geometry, need_black, 1 - need_black))
+            });
             let stones = colors.map(|color| position.board.stones(color));
             let [own, other] = colors.map(|color| look_ahead.outlook(leaves, color, position.board.stones(color)));
             let mut counts = [0; 2 * SIDE + MIXED];
@@ -95,7 +95,7 @@ impl Norms {
 }
 
 /// How to fit a net.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NetFit {
     /// Passes over the samples.
     pub epochs: usize,
@@ -111,7 +111,7 @@ pub struct NetFit {
 
 impl Default for NetFit {
     fn default() -> Self {
-        NetFit { epochs: 12, rate: 2e-3, effort_weight: 0.03, decay: 1e-3, seed: 1 }
+        NetFit { epochs: 6, rate: 2e-3, effort_weight: 0.03, decay: 1e-3, seed: 1 }
     }
 }
 
@@ -323,4 +323,35 @@ pub fn evaluate(prior: &Prior, samples: &[Sample]) -> Losses {
     }
     let count = samples.len() as f64;
     Losses { log_loss: log_loss / count, effort_error: effort_error / count }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::net::{BoardNet, OUTPUT_PLACES};
+    use super::super::sample::{SamplePlan, sample_board};
+    use super::*;
+    use superko_rules::parse_board_size;
+
+    #[test]
+    fn the_net_in_integers_is_the_net_that_was_fitted() {
+        let plan = SamplePlan { root_expansions: 2_000, random_expansions: 200, random_total: 3_000, most: 300, random_most: 50, seed: 2 };
+        let samples = sample_board(Prior::builtin(), parse_board_size("3x4").unwrap(), &plan);
+        let Model::Net(weights) = &Prior::builtin().model else { panic!("the built-in prior is a net") };
+        let inputs = Inputs::new(&samples);
+        let norms = Norms::new(&inputs);
+        let mut state = Forward::new();
+        for (at, sample) in samples.iter().enumerate() {
+            inputs.fill(at, &norms, &mut state.input);
+            forward(weights, &mut state);
+            let black = sample.position.to_move == Color::Black;
+            let net = BoardNet::new(weights, sample.geometry, if black { sample.need } else { 1 - sample.need });
+            let part = |from: usize| net.side(inputs.counts[at][from..from + SIDE].try_into().unwrap());
+            let mixed = inputs.counts[at][2 * SIDE..].try_into().unwrap();
+            let found = net.outputs(&part(0)[0], &part(SIDE)[1], mixed, black, sample.position.passes);
+            for (found, expected) in found.into_iter().zip(state.output) {
+                let found = found as f32 / (1u32 << OUTPUT_PLACES) as f32;
+                assert!((found - expected).abs() < 0.05 + 0.02 * expected.abs(), "{found} instead of {expected}, {sample}");
+            }
+        }
+    }
 }
