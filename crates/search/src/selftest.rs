@@ -1,15 +1,17 @@
 //! The differential selftest: random games with real superko histories, solver against oracle.
 //!
 //! A case is one game. The oracle finds the value of its late prefixes; the solver must agree at komi around that value, around what
-//! pure eyes claim, and at random, on a fresh table, on one table for all prefixes, siblings and mirror images, on a table that
+//! pure eyes and region games claim, and at random, on a fresh table, on one table for all prefixes, siblings and mirror images, on a table that
 //! forgets, and without static knowledge. Then lemmas are drawn from the shared table and put to the oracle under histories made
 //! to their conditions: this tests what a lemma states, not only how it was used.
 
 mod draw;
 mod forgetful;
 mod lemmas;
+mod regions;
 
-use crate::{Bounds, Komi, Limits, MemoryTable, Options, Oracle, Table, lookup, solve_with};
+use crate::region_game::RegionGames;
+use crate::{Bounds, Komi, Limits, MemoryTable, Options, Oracle, RegionLimits, Table, lookup, solve_with};
 use draw::Rng;
 use forgetful::ForgetfulTable;
 use std::collections::BTreeMap;
@@ -50,7 +52,7 @@ pub struct SelftestReport {
 }
 
 /// Boards of the built-in mix: those the oracle finishes from early on, and larger ones where it sees late positions only.
-const MIX: [&str; 12] = ["1x6", "2x3", "2x4", "3x3", "1x5", "2x2", "1x7", "2x5", "3x4", "1x8", "4x4", "3x5"];
+const MIX: [&str; 13] = ["1x6", "2x3", "2x4", "3x3", "1x5", "2x2", "1x7", "2x5", "3x4", "2x6", "1x8", "4x4", "3x5"];
 
 /// Expansions of the oracle on one question. Late positions of boards up to 3x3 mostly need far less.
 const ORACLE_BUDGET: u64 = 30_000;
@@ -62,15 +64,18 @@ const SOLVER_BUDGET: u64 = 2_000_000;
 const MOST_PREFIXES: usize = 8;
 
 /// What the report counts, in its order.
-const COVERAGE: [&str; 18] = [
+const COVERAGE: [&str; 21] = [
     "positions after captures",
     "positions with a superko ban",
     "positions from a diagram",
     "pure-eye claims",
     "pure-eye claims that a past capture refutes",
+    "region-game claims",
+    "region-game claims that the history refutes",
     "solves with lemma hits",
     "solves with rejected lemmas",
     "solves with static leaves",
+    "solves with region games",
     "solves with banned replies",
     "solves with path-only proofs",
     "solves that hit the limit",
@@ -109,6 +114,7 @@ pub fn selftest(options: &SelftestOptions, progress: &mut dyn FnMut(&SelftestRep
             seed,
             rng: Rng::new(seed),
             oracle: Oracle::new(ORACLE_BUDGET),
+            games: RegionGames::new(geometry, RegionLimits::default()),
             report: &mut report,
             counts: &mut counts,
         };
@@ -137,6 +143,7 @@ struct Case<'a> {
     seed: u64,
     rng: Rng,
     oracle: Oracle,
+    games: RegionGames,
     report: &'a mut SelftestReport,
     counts: &'a mut BTreeMap<&'static str, u64>,
 }
@@ -173,6 +180,10 @@ impl Case<'_> {
                 self.compare("a fresh table", Options::default(), &MemoryTable::new(self.geometry), game, *value, komi);
                 self.compare("a table that forgets", Options::default(), &forgetful, game, *value, komi);
                 self.compare("a fresh table, no static knowledge", plain, &MemoryTable::new(self.geometry), game, *value, komi);
+                if self.geometry.points() >= 10 && self.rng.one_in(2) {
+                    let eyes = Options { region_games: RegionLimits::OFF, ..Options::default() };
+                    self.compare("one table for all prefixes, pure eyes only", eyes, &shared, game, *value, komi);
+                }
                 if self.ends() {
                     return;
                 }
@@ -202,6 +213,9 @@ impl Case<'_> {
             }
         }
         self.check_lemmas(&shared, &judged);
+        if !self.ends() {
+            self.probe_regions(&shared);
+        }
     }
 
     /// Values of the latest prefixes that the oracle can judge, and of some of their siblings.
@@ -251,10 +265,10 @@ impl Case<'_> {
         if (0..self.geometry.points() as u8).any(|point| superko(Move::Stone(point))) {
             self.count("positions with a superko ban");
         }
-        for (winner, margin) in self.claims(game) {
+        let holds = |(winner, margin): (Color, i32)| if winner == Color::Black { value >= margin } else { -value >= margin };
+        for claim in self.claims(game) {
             self.count("pure-eye claims");
-            let holds = if winner == Color::Black { value >= margin } else { -value >= margin };
-            if !holds {
+            if !holds(claim) {
                 self.count("pure-eye claims that a past capture refutes");
             }
         }
@@ -293,6 +307,7 @@ impl Case<'_> {
             ("solves with lemma hits", stats.hits),
             ("solves with rejected lemmas", stats.rejected),
             ("solves with static leaves", stats.static_leaves),
+            ("solves with region games", stats.region_leaves),
             ("solves with banned replies", stats.banned_replies),
             ("solves with path-only proofs", stats.path_only),
         ] {

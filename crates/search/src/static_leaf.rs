@@ -1,10 +1,11 @@
 //! Static leaves: pure-eye analysis under C1 and C2, claiming the least territory that the win needs (paper, section 4; findings 1.3),
 //! and region games where pure eyes alone fall short.
 
+use crate::RegionLimits;
 use crate::board_set::mix;
 use crate::mutation::{Dropped, dropped};
+use crate::region_claim::{self, Question};
 use crate::region_game::RegionGames;
-use crate::{RegionLimits, region_claim};
 use superko_rules::{Color, Geometry, Position, PureEyes};
 
 /// Slots of the direct-mapped cache; pure eyes depend on one player's stones only, which recur far more often than positions.
@@ -12,9 +13,18 @@ const CACHE_SLOTS: usize = 1 << 13;
 
 pub(crate) struct StaticLeaves {
     geometry: &'static Geometry,
-    /// `(stones, analysis)`, placed by a hash of the stones.
-    cache: Vec<(u64, PureEyes)>,
+    /// Placed by a hash of the stones.
+    cache: Vec<Cached>,
     games: RegionGames,
+}
+
+/// What depends on one player's stones only.
+#[derive(Clone, Default)]
+struct Cached {
+    stones: u64,
+    eyes: PureEyes,
+    /// Regions beside `X*` and `T*` that are small enough for region games.
+    open: Vec<u64>,
 }
 
 /// A certified win: `margin` rests on no `winner` stone ever having been captured on `territory`.
@@ -31,7 +41,7 @@ pub(crate) struct StaticWin {
 
 impl StaticLeaves {
     pub fn new(geometry: &'static Geometry, limits: RegionLimits) -> Self {
-        StaticLeaves { geometry, cache: vec![(0, PureEyes::default()); CACHE_SLOTS], games: RegionGames::new(geometry, limits) }
+        StaticLeaves { geometry, cache: vec![Cached::default(); CACHE_SLOTS], games: RegionGames::new(geometry, limits) }
     }
 
     /// Whether pure eyes, alone or with region games, give `winner` a margin of at least `need` in `position`, where `stood` are the points on which some
@@ -56,13 +66,15 @@ impl StaticLeaves {
             return claim(&eyes, winner, wanted, points, stood);
         }
         let slot = mix(stones) as usize & (CACHE_SLOTS - 1);
-        let (cached, eyes) = &mut self.cache[slot];
-        if *cached != stones {
-            *cached = stones;
-            *eyes = PureEyes::analyze(self.geometry, stones);
+        let cached = &mut self.cache[slot];
+        if cached.stones != stones {
+            let eyes = PureEyes::analyze(self.geometry, stones);
+            let open = region_claim::open_regions(self.geometry, &eyes, self.games.limits());
+            *cached = Cached { stones, eyes, open };
         }
+        let Cached { eyes, open, .. } = &*cached;
         claim(eyes, winner, wanted, points, stood)
-            .or_else(|| region_claim::claim(self.geometry, &mut self.games, eyes, position, winner, wanted, stood))
+            .or_else(|| region_claim::claim(&mut self.games, eyes, open, Question { position, winner, wanted, stood }))
     }
 }
 

@@ -50,6 +50,7 @@ noticed! {
     static_c1_2x4: C1 on "2x4";
     static_c2: C2 on "2x3";
     static_pureness: Pureness on "1x6";
+    region_c1_2x5: RegionC1 on "2x5";
     compose_excluded: ComposeExcluded on "1x5";
     compose_created: ComposeCreated on "1x5";
     compose_territory: ComposeTerritory on "2x4";

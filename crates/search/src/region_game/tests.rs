@@ -1,7 +1,7 @@
 //! Local games on known shapes, and claims put to the oracle.
 
 use super::*;
-use crate::region_claim::claim;
+use crate::region_claim::{Question, claim, open_regions};
 use crate::static_leaf::StaticWin;
 use crate::{Komi, Oracle};
 use superko_rules::{Board, Color, Game, Move, Position, PureEyes, Setup, board_rows, parse_board_size};
@@ -11,7 +11,8 @@ fn claimed(games: &mut RegionGames, position: Position, winner: Color, margin: i
     let geometry = games.geometry;
     let eyes = PureEyes::analyze(geometry, position.board.stones(winner));
     let wanted = (margin + geometry.points() as i32 + 1).div_euclid(2);
-    claim(geometry, games, &eyes, position, winner, wanted, stood)
+    let open = open_regions(geometry, &eyes, games.limits());
+    claim(games, &eyes, &open, Question { position, winner, wanted, stood })
 }
 
 struct Draw(u64);
