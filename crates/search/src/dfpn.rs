@@ -169,6 +169,9 @@ impl<'a> Search<'a> {
 
     /// Decides `node` without search if possible. The history contains the node's board.
     pub fn decided(&mut self, node: &Node) -> Option<Win> {
+        if self.pruning.is_none() {
+            return self.proven(node);
+        }
         self.proven(node).or_else(|| self.given_up(node))
     }
 
@@ -389,6 +392,9 @@ impl<'a> Search<'a> {
                 } else if child.delta < second {
                     second = child.delta;
                 }
+            }
+            if rule.ranks() {
+                children.iter().for_each(|child| replies.rank(child.phi));
             }
             if best == usize::MAX {
                 return Value::Won(self.compose_loss(node, children, &banned, skipped));
