@@ -144,8 +144,8 @@ pub struct SolveReport {
     pub table_hit_rate: f64,
     /// Wall-clock time of the search.
     pub elapsed_seconds: f64,
-    /// Search threads.
-    pub threads: u32,
+    /// Threads that searched.
+    pub threads: usize,
     /// Size of the table.
     #[serde(with = "counter")]
     pub table_bytes: u64,
@@ -174,7 +174,7 @@ impl SolveReport {
             revisit_factor: counts.revisit_factor(),
             table_hit_rate: counts.table_hit_rate(),
             elapsed_seconds: counts.elapsed_seconds,
-            threads: 1,
+            threads: outcome.threads,
             table_bytes,
             principal_variation: vertices(geometry, &outcome.principal_variation),
             statistics: counts.statistics,
@@ -238,6 +238,7 @@ impl Step {
             best_move: self.report.best_move.as_ref().and_then(read),
             principal_variation: self.report.principal_variation.iter().map_while(read).collect(),
             stats,
+            threads: self.report.threads,
         };
         Some((Komi::from_f64(self.report.komi).ok()?, outcome))
     }

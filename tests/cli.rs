@@ -186,6 +186,19 @@ fn the_same_solve_counts_the_same() {
 }
 
 #[test]
+fn several_threads_find_the_same_values() {
+    for (board, value, threads) in [("3x4", 4, "2"), ("2x6", 12, "3"), ("1x10", 1, "2")] {
+        let report = json_of(&superko(&["value", "--board", board, "--threads", threads, "--table", "64MiB", "--json"]));
+        assert_eq!((&report["value"], &report["status"]), (&value.into(), &"proved".into()), "{report}");
+        let proofs = report["proofs"].as_array().expect("proofs");
+        assert!(proofs.iter().all(|proof| proof["threads"].to_string() == threads), "{report}");
+    }
+    let arguments = ["solve", "--board", "4x4", "--komi", "1.5", "--threads", "2", "--expansion-limit", "1000", "--json"];
+    let limited = superko(&arguments);
+    assert_eq!((limited.status.code(), count(&json_of(&limited)["expansions"])), (Some(3), 1000));
+}
+
+#[test]
 fn lost_output_is_a_failure() {
     let full = std::fs::File::options().write(true).open("/dev/full").expect("/dev/full");
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_superko"))
@@ -208,6 +221,8 @@ fn exit_codes() {
         (vec!["solve", "--board", "2x2", "--komi", "1"], vec!["komi", "1"]),
         (vec!["solve", "--board", "2x2", "--komi", "0.5", "--moves", "A1 A1"], vec!["moves", "A1"]),
         (vec!["solve", "--board", "2x2", "--komi", "0.5", "--table", "900000TiB"], vec!["table", "memory"]),
+        (vec!["value", "--board", "2x2", "--threads", "0"], vec!["--threads 0", "256"]),
+        (vec!["value", "--board", "2x2", "--threads", "257"], vec!["--threads 257", "256"]),
     ] {
         let output = superko(&arguments);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();

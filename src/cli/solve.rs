@@ -47,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let table = MappedTable::anonymous(position.geometry(), settings.table_bytes)
         .map_err(|error| Failure::other(format!("--table {}: {error}", arguments.search.table)))?;
     let control = Control::default();
-    let options = Options { prune: arguments.prune.into(), ..Options::default() };
+    let options = Options { prune: arguments.prune.into(), ..settings.options };
     let limits = Limits { expansions: settings.expansions, time: settings.time };
     let started = Instant::now();
     let label = format!("{} at komi {komi}", position.geometry().name());

@@ -6,7 +6,8 @@
 use crate::history::History;
 use crate::selftest::draw::Rng;
 use crate::{
-    Control, Komi, Lemma, LemmaHead, LemmaSets, Limits, MemoryTable, NumberRule, Numbers, Options, PositionKey, Table, solve_with,
+    Control, Komi, Lemma, LemmaHead, LemmaSets, Limits, MemoryTable, NumberRule, Numbers, Options, PositionKey, RegionLimits, Table,
+    solve_with,
 };
 use std::time::Instant;
 use superko_rules::{Board, Canonical, Color, Game, Geometry, Move, parse_board_size};
@@ -107,6 +108,8 @@ const MECHANISMS: &[Variant] = &[
     ("B by 256-bit filter only", |options, _| options.ablated.prints = true),
     ("no cube and filter before B", |options, _| options.ablated.filter = true),
     ("no static knowledge", |options, _| options.static_knowledge = false),
+    ("no region games", |options, _| options.region_games = RegionLimits::OFF),
+    ("no look-ahead", |options, _| options.look_ahead = false),
     ("plain sums of numbers", |options, _| options.numbers = NumberRule::Sum),
     ("with the winner's side pruned", |options, winner| options.prune = Some(winner)),
 ];

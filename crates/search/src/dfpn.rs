@@ -7,8 +7,10 @@
 use crate::board_set::{KnownBoard, mix};
 use crate::compose::{self, Loss};
 use crate::history::History;
+use crate::look_ahead::LookAhead;
 use crate::mutation::{Dropped, dropped};
 use crate::number_rule::Replies;
+use crate::parallel::Team;
 use crate::prior;
 use crate::prune::{self, Pruning};
 use crate::solver::{Control, Limits, Options, SearchStats, Stop};
@@ -85,6 +87,10 @@ struct Child {
     delta: u64,
     /// Lemmas stored in total when the child's lemmas were last looked up.
     probed_at: u64,
+    /// Virtual loss: what the threads inside the child add to `delta` when the next child is chosen.
+    burden: u64,
+    /// How often a thread had left the child when its numbers were last read; see [`Team`].
+    left: u32,
     solved: Option<Source>,
 }
 
@@ -104,12 +110,15 @@ pub(crate) struct Search<'a> {
     number_salt: u64,
     pub history: History,
     static_leaves: StaticLeaves,
+    look_ahead: LookAhead,
     pruning: Option<Pruning>,
     pub transfer: Transfer,
     limits: Limits,
     started: Instant,
     control: &'a Control,
     clock: PhaseClock,
+    /// The threads that search together, this one among them; none if it searches alone.
+    team: Option<&'a Team>,
     pub stats: SearchStats,
     flushed: SearchStats,
     spare: Vec<Vec<Child>>,
@@ -131,13 +140,15 @@ impl<'a> Search<'a> {
             need_white: komi.need(Color::White),
             number_salt: mix(komi.need(Color::Black) as u64 ^ 0x6a09_e667_f3bc_c908) ^ options.prune.map_or(0, |side| 1 + side as u64),
             history,
-            static_leaves: StaticLeaves::new(geometry),
+            static_leaves: StaticLeaves::new(geometry, options.region_games),
+            look_ahead: LookAhead::new(geometry, komi.need(Color::Black), komi.need(Color::White)),
             pruning: options.prune.map(|side| Pruning::new(side, geometry)),
             transfer: Transfer::new(options.ablated.filter),
             limits,
             started: Instant::now(),
             control,
             clock: PhaseClock::default(),
+            team: None,
             stats: SearchStats::default(),
             flushed: SearchStats::default(),
             spare: Vec::new(),
@@ -155,6 +166,12 @@ impl<'a> Search<'a> {
         if self.options.ablated.transfer { Ablated::in_game(node.key, &self.history) } else { node.key }
     }
 
+    /// Makes this the search of one thread of `team`.
+    pub fn with_team(mut self, team: &'a Team) -> Self {
+        self.team = Some(team);
+        self
+    }
+
     fn need(&self, winner: Color) -> i32 {
         match winner {
             Color::Black => self.need_black,
@@ -169,14 +186,19 @@ impl<'a> Search<'a> {
 
     /// Decides `node` without search if possible. The history contains the node's board.
     pub fn decided(&mut self, node: &Node) -> Option<Win> {
+        self.decided_with(node, true)
+    }
+
+    /// [`Search::decided`], without static knowledge if `statics` is false: a position that has numbers was no leaf when they were made.
+    fn decided_with(&mut self, node: &Node, statics: bool) -> Option<Win> {
         if self.pruning.is_none() {
-            return self.proven(node);
+            return self.proven(node, statics);
         }
-        self.proven(node).or_else(|| self.given_up(node))
+        self.proven(node, statics).or_else(|| self.given_up(node))
     }
 
     /// The same by what is proven; never what a pruned search gave up.
-    fn proven(&mut self, node: &Node) -> Option<Win> {
+    fn proven(&mut self, node: &Node, statics: bool) -> Option<Win> {
         self.phase(Counter::PhaseStatic);
         let position = node.position;
         if position.passes > 0 {
@@ -191,13 +213,19 @@ impl<'a> Search<'a> {
                 return Some(Win { winner, margin, best: Some(Move::Pass), source: Source::PassBack(margin) });
             }
         }
-        if self.options.static_knowledge {
+        if self.options.static_knowledge && statics {
             for winner in [position.to_move, position.to_move.opponent()] {
                 let stood = self.history.stood(winner);
                 if let Some(win) = self.static_leaves.win(position, winner, self.need(winner), stood) {
                     self.stats.static_leaves += 1;
-                    self.stats.counters.count(Counter::LeafPureEyes);
-                    return Some(Win { winner, margin: win.margin, best: None, source: Source::Static(win) });
+                    self.stats.counters.count(win.kind.counter());
+                    return Some(Win { winner, margin: win.margin, best: win.best, source: Source::Static(win) });
+                }
+                if self.options.look_ahead
+                    && let Some(win) = self.look_ahead.win(&mut self.static_leaves, position, winner, stood)
+                {
+                    self.stats.counters.count(win.kind.counter());
+                    return Some(Win { winner, margin: win.margin, best: win.best, source: Source::Static(win) });
                 }
             }
         }
@@ -236,7 +264,7 @@ impl<'a> Search<'a> {
     fn lemma(&mut self, winner: Color, source: Source) -> Result<Lemma, Counter> {
         match source {
             Source::Terminal(margin) | Source::PassBack(margin) => Ok(Lemma::leaf(winner, margin, 0)),
-            Source::Static(win) => Ok(Lemma::leaf(winner, win.margin, win.territory)),
+            Source::Static(win) => Ok(Lemma { best: win.best, ..Lemma::leaf(winner, win.margin, win.territory) }),
             Source::Found(found) => self.transfer.fetch(self.table, &found).ok_or(Counter::PathSetsGone),
             Source::Lemma(lemma) | Source::Assumed(Some(lemma)) => Ok(*lemma),
             Source::Path | Source::Assumed(None) => Err(Counter::PathChild),
@@ -257,15 +285,41 @@ impl<'a> Search<'a> {
         add(&self.control.lemmas_stored, now.lemmas_stored, before.lemmas_stored);
         self.control.counters.add(&now.counters.since(&before.counters));
         self.flushed = now;
-        if self.control.stop.load(Ordering::Relaxed) {
+        if self.control.stop.load(Ordering::Relaxed) || self.team.is_some_and(Team::is_over) {
             return Some(Stop::Asked);
         }
         self.limits.time.filter(|&limit| self.started.elapsed() >= limit).map(|_| Stop::Time)
     }
 
-    /// Flushes the counters of the last expansions.
-    pub fn finish(&mut self) {
+    /// Flushes the counters of the last expansions; a verdict ends the search of the other threads.
+    pub fn finish(&mut self, has_verdict: bool) {
         self.safe_point();
+        if let Some(team) = self.team.filter(|_| has_verdict) {
+            team.end();
+        }
+    }
+
+    /// Whether the expansions are used up; a team grants more as long as there are any.
+    fn is_spent(&mut self) -> bool {
+        let Some(limit) = self.limits.expansions.as_mut().filter(|limit| self.stats.expansions >= **limit) else { return false };
+        let more = self.team.map_or(0, Team::grant);
+        *limit += more;
+        more == 0
+    }
+
+    /// Takes in what other threads have found out about the children, and how many are at work on each.
+    fn refresh(&self, team: &Team, children: &mut [Child]) {
+        for child in children.iter_mut().filter(|child| child.solved.is_none()) {
+            let (inside, left) = team.look(child.number_key);
+            if left != child.left
+                && let Some(numbers) = self.table.numbers(child.number_key)
+            {
+                child.phi = numbers.phi.max(1).into();
+                child.delta = numbers.delta.max(1).into();
+            }
+            child.left = left;
+            child.burden = child.delta.saturating_mul(inside.into()).min(INFINITE / 2);
+        }
     }
 
     /// Searches `node`, whose board is in the history and which is not decided, until its numbers reach a threshold.
@@ -275,7 +329,7 @@ impl<'a> Search<'a> {
         {
             return Value::Stopped(stop);
         }
-        if self.limits.expansions.is_some_and(|limit| self.stats.expansions >= limit) {
+        if self.is_spent() {
             return Value::Stopped(Stop::Expansions);
         }
         self.stats.expansions += 1;
@@ -381,16 +435,22 @@ impl<'a> Search<'a> {
         let mut goes_on = revisited && rule.controls_thresholds();
         loop {
             self.phase(Counter::PhaseSelect);
+            if let Some(team) = self.team {
+                self.refresh(team, children);
+            }
             // phi = min over children of delta, delta from the children's phi by the number rule (negamax); a solved child adds nothing.
-            let (mut replies, mut best, mut least, mut second) = (Replies::default(), usize::MAX, INFINITE, INFINITE);
+            // Which child is next depends on its delta with the virtual loss; the node's own numbers do not.
+            let (mut replies, mut phi, mut best, mut least, mut second) = (Replies::default(), INFINITE, usize::MAX, INFINITE, INFINITE);
             for (index, child) in children.iter().enumerate() {
                 replies.add(child.phi);
-                if child.delta < least {
+                phi = phi.min(child.delta);
+                let looks = child.delta + child.burden;
+                if looks < least {
                     second = least;
-                    least = child.delta;
+                    least = looks;
                     best = index;
-                } else if child.delta < second {
-                    second = child.delta;
+                } else if looks < second {
+                    second = looks;
                 }
             }
             if rule.ranks() {
@@ -399,7 +459,7 @@ impl<'a> Search<'a> {
             if best == usize::MAX {
                 return Value::Won(self.compose_loss(node, children, &banned, skipped));
             }
-            let (phi, delta) = (least, rule.disproof(&replies));
+            let delta = rule.disproof(&replies);
             if is_root {
                 self.control.root_phi.store(phi, Ordering::Relaxed);
                 self.control.root_delta.store(delta, Ordering::Relaxed);
@@ -417,17 +477,27 @@ impl<'a> Search<'a> {
             let child_phi_threshold = rule.child_threshold(limit_delta, &replies, child.phi);
             // 1 + ε with ε = 0.3 (paper, section 5; findings 7.4).
             let child_delta_threshold = limit_phi.min(second.saturating_add(second / 10 * 3 + second % 10 * 3 / 10).max(second + 1));
+            // With a virtual loss the next child need not be the one with the least delta; it gets something to do all the same.
+            let child_delta_threshold = child_delta_threshold.max(child.delta + 1);
             let stored = self.stats.lemmas_stored;
-            let look_again = std::mem::replace(&mut child.probed_at, stored) != stored;
+            // Other threads store lemmas all the time.
+            let look_again = std::mem::replace(&mut child.probed_at, stored) != stored || self.team.is_some();
+            let number_key = child.number_key;
             if let Some(reached) = reached {
                 self.history.push(reached);
             }
-            let known = if look_again { self.decided(&child_node) } else { None };
+            let known = if look_again { self.decided_with(&child_node, false) } else { None };
             let value = match known {
                 Some(win) => Value::Won(win),
                 None => {
                     let timed = self.clock.pause(&mut self.stats.counters);
+                    if let Some(team) = self.team {
+                        team.enter(number_key);
+                    }
                     let value = self.search(&child_node, child_phi_threshold, child_delta_threshold, false);
+                    if let Some(team) = self.team {
+                        children[best].left = team.leave(number_key);
+                    }
                     if timed {
                         self.clock.run(Counter::PhaseSelect);
                     }
@@ -474,7 +544,17 @@ impl<'a> Search<'a> {
     fn add_child(&self, children: &mut Vec<Child>, mv: Move, node: Node) {
         let number_key = self.number_key(node.key);
         self.table.prefetch(node.key, number_key);
-        children.push(Child { mv, node, number_key, phi: 0, delta: INFINITE, probed_at: self.stats.lemmas_stored, solved: None });
+        children.push(Child {
+            mv,
+            node,
+            number_key,
+            phi: 0,
+            delta: INFINITE,
+            probed_at: self.stats.lemmas_stored,
+            burden: 0,
+            left: 0,
+            solved: None,
+        });
     }
 
     /// Decides a child or gives it numbers; returns the win if it decides the node for the side that moved there.
@@ -483,7 +563,10 @@ impl<'a> Search<'a> {
         if let Some(&reached) = reached {
             self.history.push(reached);
         }
-        let decided = self.decided(&child.node);
+        // Before the numbers: what arrives in between is read again.
+        child.left = self.team.map_or(0, |team| team.look(child.number_key).1);
+        let known = self.table.numbers(child.number_key);
+        let decided = self.decided_with(&child.node, known.is_none());
         if reached.is_some() {
             self.history.pop();
         }
@@ -492,10 +575,7 @@ impl<'a> Search<'a> {
             Some(win) => return Some(win),
             None => {
                 self.phase(Counter::PhasePrior);
-                let numbers = self
-                    .table
-                    .numbers(child.number_key)
-                    .unwrap_or_else(|| prior::numbers(self.geometry, child.node.position, self.need_black));
+                let numbers = known.unwrap_or_else(|| prior::numbers(self.geometry, child.node.position, self.need_black));
                 child.phi = numbers.phi.max(1).into();
                 child.delta = numbers.delta.max(1).into();
             }
@@ -530,7 +610,7 @@ impl<'a> Search<'a> {
             self.stats.counters.count(Counter::MoveBanned);
             // A lemma that applies anyway keeps the board out of X (theory, Composition). The board is in the history already.
             let child = self.node(Position { board, to_move: winner, passes: 0 });
-            let cover = self.proven(&child).filter(|win| win.winner == winner).and_then(|win| self.lemma(winner, win.source).ok());
+            let cover = self.proven(&child, true).filter(|win| win.winner == winner).and_then(|win| self.lemma(winner, win.source).ok());
             match cover {
                 Some(lemma) => loss.reply(self.geometry, Some(&KnownBoard::new(board, child.canonical)), &lemma),
                 None => loss.banned(board),
@@ -547,6 +627,7 @@ impl<'a> Search<'a> {
 fn solve_child(child: &mut Child, source: Source) {
     child.phi = 0;
     child.delta = INFINITE;
+    child.burden = 0;
     child.solved = Some(source);
 }
 

@@ -1,11 +1,11 @@
 //! What is already proven about a position, without any search.
 
-use crate::Table;
 use crate::board_set::KnownBoard;
 use crate::dfpn::Node;
 use crate::history::History;
 use crate::static_leaf::StaticLeaves;
 use crate::transfer::Transfer;
+use crate::{RegionLimits, Table};
 use superko_rules::{Color, Game, Geometry, Illegal, Move, Position};
 
 /// Black's margin under best play lies within `lower..=upper`; nothing known means minus to plus the number of points.
@@ -34,7 +34,8 @@ pub fn lookup(tables: &[&dyn Table], game: &Game) -> Lookup {
     for &board in game.boards() {
         history.push(KnownBoard::new(board, geometry.canonical(board)));
     }
-    let mut known = Known { tables, geometry, transfer: Transfer::default(), static_leaves: StaticLeaves::new(geometry) };
+    let mut known =
+        Known { tables, geometry, transfer: Transfer::default(), static_leaves: StaticLeaves::new(geometry, RegionLimits::default()) };
     let position = game.position();
     let mut bounds = known.bounds(position, &history);
     if game.is_over() {
@@ -92,7 +93,7 @@ impl Known<'_> {
             return Bounds { lower: score, upper: score };
         }
         let node = Node::new(self.geometry, position);
-        // The greatest margin that a winner is known to have, from lemmas and from pure eyes.
+        // The greatest margin that a winner is known to have, from lemmas and from static knowledge.
         let mut margin = |winner: Color| {
             let proven =
                 self.tables.iter().filter_map(|&table| self.transfer.greatest_margin(table, node.key, node.canonical, history, winner));

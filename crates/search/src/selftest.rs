@@ -3,7 +3,7 @@
 //! A case is one game. The oracle finds the value of its late prefixes; the solver must agree at komi around that value, around what
 //! pure eyes claim, and at random, on a fresh table, on one table for all prefixes, siblings and mirror images, on a table that
 //! forgets, and without static knowledge. Then lemmas are drawn from the shared table and put to the oracle under histories made
-//! to their conditions: this tests what a lemma states, not only how it was used.
+//! to their conditions: this tests what a lemma states, not only how it was used. The same goes for several threads on one table.
 
 pub(crate) mod draw;
 mod forgetful;
@@ -32,6 +32,8 @@ pub struct SelftestOptions {
     pub cases: Option<u64>,
     /// Makes a further table to compare on, one a case; the production table is in a crate above this one.
     pub table: Option<NewTable>,
+    /// Threads of the variants that search in parallel. Up to 1 leaves them out: a seed then reproduces every count.
+    pub threads: usize,
 }
 
 /// What was compared.
@@ -62,7 +64,7 @@ const SOLVER_BUDGET: u64 = 2_000_000;
 const MOST_PREFIXES: usize = 8;
 
 /// What the report counts, in its order.
-const COVERAGE: [&str; 20] = [
+const COVERAGE: [&str; 22] = [
     "positions after captures",
     "positions with a superko ban",
     "positions from a diagram",
@@ -71,11 +73,13 @@ const COVERAGE: [&str; 20] = [
     "solves with lemma hits",
     "solves with rejected lemmas",
     "solves with static leaves",
+    "solves with look-ahead leaves",
     "solves with banned replies",
     "solves with path-only proofs",
     "solves with skipped moves",
     "solves whose pruned side fails",
     "solves that hit the limit",
+    "solves with several threads",
     "look-ups that know the value",
     "lemmas checked",
     "lemmas checked, X not empty",
@@ -113,6 +117,7 @@ pub fn selftest(options: &SelftestOptions, progress: &mut dyn FnMut(&SelftestRep
             oracle: Oracle::new(ORACLE_BUDGET),
             report: &mut report,
             counts: &mut counts,
+            threads: options.threads,
         };
         run.play(options.table.map(|make| make(geometry)).as_deref());
         report.coverage = COVERAGE.iter().map(|&name| (name.to_owned(), counts[name])).collect();
@@ -141,6 +146,7 @@ struct Case<'a> {
     oracle: Oracle,
     report: &'a mut SelftestReport,
     counts: &'a mut BTreeMap<&'static str, u64>,
+    threads: usize,
 }
 
 impl Case<'_> {
@@ -179,11 +185,13 @@ impl Case<'_> {
                 );
                 let numbers = NumberRule::ALL[self.rng.below(NumberRule::ALL.len())];
                 let plain = Options { static_knowledge: false, numbers, ..Options::default() };
+                let eyes_only = Options { look_ahead: false, ..Options::default() };
                 self.compare("one table for all prefixes", Options::default(), &shared, game, *value, komi);
                 if let Some(table) = given {
                     self.compare("the production table for all prefixes", Options::default(), table, game, *value, komi);
                 }
                 self.compare("a fresh table", Options::default(), &MemoryTable::new(self.geometry), game, *value, komi);
+                self.compare("a fresh table, no look-ahead", eyes_only, &MemoryTable::new(self.geometry), game, *value, komi);
                 self.compare("a table that forgets", Options::default(), &forgetful, game, *value, komi);
                 self.compare(
                     "a fresh table, no static knowledge, any number rule",
@@ -222,6 +230,30 @@ impl Case<'_> {
             }
         }
         self.check_lemmas(&shared, &judged);
+        if self.threads > 1 && !self.ends() {
+            self.play_in_parallel(&judged, given);
+        }
+    }
+
+    /// Several threads on tables of their own, so that all else repeats exactly: one for all prefixes, one that forgets what another
+    /// thread has just found to apply, and the production table. What the threads' lemmas state is put to the oracle too.
+    fn play_in_parallel(&mut self, judged: &[Judged], given: Option<&dyn Table>) {
+        let shared = MemoryTable::new(self.geometry);
+        let forgetful = ForgetfulTable::new(self.geometry, self.seed, 1 + self.seed % 6);
+        let options = Options { threads: self.threads, ..Options::default() };
+        for Judged { game, value } in judged {
+            for komi in [Komi::below(*value + 1), Komi::below(*value)] {
+                self.compare("several threads, one table for all prefixes", options, &shared, game, *value, komi);
+                self.compare("several threads, a table that forgets", options, &forgetful, game, *value, komi);
+                if let Some(table) = given {
+                    self.compare("several threads, the production table", options, table, game, *value, komi);
+                }
+                if self.ends() {
+                    return;
+                }
+            }
+        }
+        self.check_lemmas(&shared, judged);
     }
 
     /// Values of the latest prefixes that the oracle can judge, and of some of their siblings.
@@ -284,8 +316,7 @@ impl Case<'_> {
     fn claims(&self, game: &Game) -> Vec<(Color, i32)> {
         let margin = |winner: Color| {
             let eyes = PureEyes::analyze(self.geometry, game.position().board.stones(winner));
-            let points = eyes.alive.count_ones() + eyes.regions.iter().map(|region| region.count_ones()).sum::<u32>();
-            (eyes.alive != 0).then_some((winner, 2 * points as i32 - self.geometry.points() as i32))
+            (eyes.alive != 0).then_some((winner, 2 * eyes.points() as i32 - self.geometry.points() as i32))
         };
         [Color::Black, Color::White].into_iter().filter_map(margin).collect()
     }
@@ -313,9 +344,14 @@ impl Case<'_> {
             ("solves with lemma hits", stats.hits),
             ("solves with rejected lemmas", stats.rejected),
             ("solves with static leaves", stats.static_leaves),
+            (
+                "solves with look-ahead leaves",
+                [Counter::LeafOneMove, Counter::LeafMiai, Counter::LeafMoveToMiai].map(|kind| stats.counters.get(kind)).iter().sum(),
+            ),
             ("solves with banned replies", stats.banned_replies),
             ("solves with path-only proofs", stats.path_only),
             ("solves with skipped moves", stats.counters.get(Counter::MoveSkipped)),
+            ("solves with several threads", u64::from(outcome.threads > 1)),
         ] {
             if number > 0 {
                 self.count(name);

@@ -75,6 +75,14 @@ counters! {
     "static_leaves", "superko_static_leaves_total" by "kind", "Positions decided without search or lemma, by the rule that decided them." {
         /// Pure eyes under C1 and C2.
         LeafPureEyes = "pure_eyes",
+        /// Pure eyes and region games.
+        LeafRegionGame = "region_game",
+        /// Look-ahead l1: the winner completes the eyes with one stone.
+        LeafOneMove = "one_move",
+        /// Look-ahead l2: the loser cannot stop all completions.
+        LeafMiai = "miai",
+        /// Look-ahead l3: the winner moves to l2.
+        LeafMoveToMiai = "move_to_miai",
     }
     "path_only", "superko_path_only_total" by "reason", "Proofs that hold on their own path only, by the first reason." {
         /// A board created on the way may be in the child's `B`.

@@ -2,7 +2,7 @@
 
 use crate::board_set::KnownBoard;
 use crate::history::History;
-use crate::mutation::{Dropped, dropped};
+use crate::mutation::{Dropped, Fault, dropped, strikes};
 use crate::{Counter, Counters, Cube, Lemma, LemmaHead, LemmaSets, PositionKey, Table};
 use superko_rules::{Canonical, Color, Geometry, bits};
 
@@ -63,13 +63,23 @@ impl Transfer {
             }
             // A symmetric position has several canonicalising symmetries, and so several images of the lemma; each is a lemma.
             for sym in bits(canonical.syms.into()) {
-                let found = Found { key, sym: sym as u8, head };
+                let mut found = Found { key, sym: sym as u8, head };
                 match self.applies(table, geometry, &found, history) {
                     Ok(accepted) => {
                         counters.count(accepted);
+                        if strikes(Fault::ReversedWinner) {
+                            found.head.winner = head.winner.opponent();
+                        }
+                        if self.heads.len() > 1 && strikes(Fault::TornEntry) {
+                            let other = self.heads[(index + 1) % self.heads.len()];
+                            found.head = LemmaHead { territory: other.territory, cube: other.cube, ..head };
+                        }
                         return Probe::Hit(found);
                     }
                     Err(rejected) => counters.count(rejected),
+                }
+                if strikes(Fault::UnsoundReuse) {
+                    return Probe::Hit(found);
                 }
             }
         }
