@@ -87,7 +87,38 @@ fn run(new_table: &dyn Fn(&'static Geometry) -> Box<dyn Table>, board: &str, mov
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MemoryTable;
+    use crate::{MemoryTable, Options, Prior, solve_with};
+
+    #[test]
+    fn no_prior_changes_a_winner() {
+        // Bad priors search deep.
+        std::thread::Builder::new().stack_size(256 << 20).spawn(compare_priors).unwrap().join().unwrap();
+    }
+
+    fn compare_priors() {
+        let mut finished = 0;
+        for (board, moves, margin) in SUITE {
+            let geometry = parse_board_size(board).unwrap();
+            let mut game = Game::new(geometry);
+            for mv in parse_moves(geometry, moves).unwrap() {
+                game.play(mv).unwrap();
+            }
+            let winner = |prior, limit| {
+                let limits = Limits { expansions: Some(limit), time: None };
+                let options = Options { prior, ..Options::default() };
+                let table = MemoryTable::new(geometry);
+                solve_with(options, &table, &game, Komi::below(margin), limits, &Control::default()).verdict.map(|(winner, _)| winner)
+            };
+            let expected = winner(Prior::builtin(), u64::MAX);
+            // A bad prior can cost any number of expansions.
+            for prior in [Prior::uniform(), Prior::random(1), Prior::random(2)] {
+                let found = winner(Box::leak(Box::new(prior)), 30_000);
+                finished += usize::from(found.is_ok());
+                assert!(found.is_err() || found == expected, "{board} after {moves}: {found:?}, expected {expected:?}");
+            }
+        }
+        assert!(finished >= 12, "only {finished} solves finished");
+    }
 
     #[test]
     fn the_suite_repeats_exactly() {

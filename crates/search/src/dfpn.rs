@@ -11,7 +11,7 @@ use crate::look_ahead::LookAhead;
 use crate::mutation::{Dropped, dropped};
 use crate::number_rule::Replies;
 use crate::parallel::Team;
-use crate::prior;
+use crate::prior::Evaluator;
 use crate::prune::{self, Pruning};
 use crate::solver::{Control, Limits, Options, SearchStats, Stop};
 use crate::static_leaf::{StaticLeaves, StaticWin};
@@ -95,6 +95,11 @@ struct Child {
 }
 
 impl Child {
+    fn set_numbers(&mut self, numbers: Numbers) {
+        self.phi = numbers.phi.max(1).into();
+        self.delta = numbers.delta.max(1).into();
+    }
+
     /// The board that a stone move creates, which joins the history; none for a pass.
     fn reached(&self) -> Option<KnownBoard> {
         (self.mv != Move::Pass).then(|| KnownBoard::new(self.node.position.board, self.node.canonical))
@@ -109,6 +114,7 @@ pub(crate) struct Search<'a> {
     need_white: i32,
     number_salt: u64,
     pub history: History,
+    prior: Evaluator,
     static_leaves: StaticLeaves,
     look_ahead: LookAhead,
     pruning: Option<Pruning>,
@@ -140,6 +146,7 @@ impl<'a> Search<'a> {
             need_white: komi.need(Color::White),
             number_salt: mix(komi.need(Color::Black) as u64 ^ 0x6a09_e667_f3bc_c908) ^ options.prune.map_or(0, |side| 1 + side as u64),
             history,
+            prior: Evaluator::new(options.prior, geometry, komi.need(Color::Black)),
             static_leaves: StaticLeaves::new(geometry, options.region_games),
             look_ahead: LookAhead::new(geometry, komi.need(Color::Black), komi.need(Color::White)),
             pruning: options.prune.map(|side| Pruning::new(side, geometry)),
@@ -430,6 +437,11 @@ impl<'a> Search<'a> {
                 return Value::Won(self.compose_win(board, child.mv, reached.as_ref(), win));
             }
         }
+        self.phase(Counter::PhasePrior);
+        // First numbers last: often a child has decided the node before they are needed.
+        for child in children.iter_mut().filter(|child| child.delta == INFINITE && child.solved.is_none()) {
+            child.set_numbers(self.prior.numbers(child.node.position));
+        }
 
         let rule = self.options.numbers;
         let mut goes_on = revisited && rule.controls_thresholds();
@@ -574,10 +586,10 @@ impl<'a> Search<'a> {
             Some(win) if win.winner == child.node.position.to_move => solve_child(child, win.source),
             Some(win) => return Some(win),
             None => {
-                self.phase(Counter::PhasePrior);
-                let numbers = known.unwrap_or_else(|| prior::numbers(self.geometry, child.node.position, self.need_black));
-                child.phi = numbers.phi.max(1).into();
-                child.delta = numbers.delta.max(1).into();
+                // Without numbers of its own the child keeps `delta` infinite and `solved` empty until all children are classified.
+                if let Some(numbers) = known {
+                    child.set_numbers(numbers);
+                }
             }
         }
         None

@@ -4,7 +4,7 @@ use crate::board_set::KnownBoard;
 use crate::dfpn::{INFINITE, Node, Search, Source, Value, Win};
 use crate::mutation::{Dropped, dropped};
 use crate::static_leaf::keep_territory;
-use crate::{Ablated, Counters, Komi, NumberRule, RegionLimits, SharedCounters, Table, parallel};
+use crate::{Ablated, Counters, Komi, NumberRule, Prior, RegionLimits, SharedCounters, Table, parallel};
 use std::ops::AddAssign;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
@@ -132,6 +132,8 @@ pub struct Options {
     pub ablated: Ablated,
     /// Threads that search together, at most [`crate::MOST_THREADS`]; 0 counts as 1.
     pub threads: usize,
+    /// First numbers of unexpanded positions.
+    pub prior: &'static Prior,
 }
 
 impl Default for Options {
@@ -140,6 +142,7 @@ impl Default for Options {
             static_knowledge: true,
             region_games: RegionLimits::default(),
             look_ahead: true,
+            prior: Prior::builtin(),
             numbers: NumberRule::default(),
             prune: None,
             ablated: Ablated::default(),
