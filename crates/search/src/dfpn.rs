@@ -198,6 +198,9 @@ impl<'a> Search<'a> {
 
     /// [`Search::decided`], without static knowledge if `statics` is false: a position that has numbers was no leaf when they were made.
     fn decided_with(&mut self, node: &Node, statics: bool) -> Option<Win> {
+        if self.pruning.is_none() {
+            return self.proven(node, statics);
+        }
         self.proven(node, statics).or_else(|| self.given_up(node))
     }
 
@@ -461,6 +464,9 @@ impl<'a> Search<'a> {
                 } else if looks < second {
                     second = looks;
                 }
+            }
+            if rule.ranks() {
+                children.iter().for_each(|child| replies.rank(child.phi));
             }
             if best == usize::MAX {
                 return Value::Won(self.compose_loss(node, children, &banned, skipped));

@@ -45,9 +45,15 @@ pub(crate) struct Replies {
 }
 
 impl Replies {
+    /// Adds a child to the sum.
     #[inline]
     pub fn add(&mut self, phi: u64) {
         self.sum = (self.sum + phi).min(INFINITE);
+    }
+
+    /// Takes a child into the rest, which some rules ask for.
+    #[inline]
+    pub fn rank(&mut self, phi: u64) {
         self.second = self.second.max(phi.min(self.most));
         self.most = self.most.max(phi);
         self.unsolved += u64::from(phi != 0);
@@ -84,6 +90,12 @@ impl NumberRule {
             NumberRule::Limited => "limited",
             NumberRule::LimitedControlled => "limited, controlled",
         }
+    }
+
+    /// Whether the rule asks for more than the sum.
+    #[inline]
+    pub(crate) fn ranks(self) -> bool {
+        matches!(self, NumberRule::Weak | NumberRule::Mixed)
     }
 
     /// Whether a revisited node that would stop at once is searched all the same.
@@ -137,7 +149,10 @@ mod tests {
 
     fn replies(numbers: &[u64]) -> Replies {
         let mut replies = Replies::default();
-        numbers.iter().for_each(|&phi| replies.add(phi));
+        numbers.iter().for_each(|&phi| {
+            replies.add(phi);
+            replies.rank(phi);
+        });
         replies
     }
 

@@ -13,7 +13,7 @@
 
 use crate::dfpn::{Node, Search};
 use crate::mutation;
-use crate::solver::{Limits, Outcome, STACK_BYTES, SearchStats, attempt};
+use crate::solver::{Limits, Outcome, STACK_BYTES, SearchStats, Stop, attempt};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::thread::ScopedJoinHandle;
 
@@ -125,7 +125,9 @@ pub(crate) fn solve<'a>(threads: usize, limits: Limits, new_search: &(dyn Fn(Lim
     let mut verdicts = outcomes.iter().filter_map(|outcome| outcome.verdict.ok());
     let winner = verdicts.next().map(|(winner, _)| winner);
     assert!(verdicts.all(|(other, _)| Some(other) == winner), "two threads proved opposite winners: {outcomes:?}");
-    let at = outcomes.iter().position(|outcome| outcome.verdict.is_ok()).unwrap_or(0);
+    // Where a pruned side failed in one thread, that is why the others stopped.
+    let at = |wanted: fn(&Outcome) -> bool| outcomes.iter().position(wanted);
+    let at = at(|outcome| outcome.verdict.is_ok()).or_else(|| at(|outcome| outcome.verdict == Err(Stop::Pruned))).unwrap_or(0);
     Outcome { stats, threads, ..outcomes.into_iter().nth(at).expect("the calling thread's at least") }
 }
 

@@ -188,14 +188,11 @@ impl Case<'_> {
             for &komi in &komi {
                 // Before the others on the same table: what a pruned solve leaves there must serve them.
                 let prune = Some(if self.rng.one_in(2) { Color::Black } else { Color::White });
-                self.compare(
-                    "one side pruned, one table for all prefixes",
-                    Options { prune, ..Options::default() },
-                    &shared,
-                    game,
-                    *value,
-                    komi,
-                );
+                let pruned = Options { prune, ..Options::default() };
+                self.compare("one side pruned, one table for all prefixes", pruned, &shared, game, *value, komi);
+                if let Some(table) = given {
+                    self.compare("one side pruned, the production table", pruned, table, game, *value, komi);
+                }
                 let numbers = NumberRule::ALL[self.rng.below(NumberRule::ALL.len())];
                 let plain = Options { static_knowledge: false, numbers, ..Options::default() };
                 let eyes_only = Options { look_ahead: false, ..Options::default() };
