@@ -17,6 +17,8 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// Size of the mapped table.
     pub table: String,
+    /// Search threads of a job.
+    pub threads: usize,
     /// Longest time between two checkpoints while a job runs.
     pub checkpoint_interval_seconds: u64,
     /// Most open jobs.
@@ -33,6 +35,7 @@ impl Default for Config {
             listen: "127.0.0.1:7465".to_owned(),
             data_dir: PathBuf::from("data"),
             table: "1GiB".to_owned(),
+            threads: 1,
             checkpoint_interval_seconds: 60,
             max_queue: 1000,
             max_body_bytes: 1 << 20,
@@ -50,6 +53,8 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// Size of the mapped table.
     pub table_bytes: u64,
+    /// Search threads of a job.
+    pub threads: usize,
     /// Time between checkpoints.
     pub checkpoint_interval: Duration,
     /// Most open jobs.
@@ -85,6 +90,7 @@ impl Config {
         let table_bytes = units::parse_size(&self.table)
             .and_then(|bytes| units::check_table_size(bytes).map(|()| bytes))
             .map_err(|error| format!("table {}: {error}", self.table))?;
+        units::check_threads(self.threads)?;
         if !(1..=86_400).contains(&self.checkpoint_interval_seconds) {
             return Err(format!("checkpoint_interval_seconds {} is not valid: expected 1 to 86400", self.checkpoint_interval_seconds));
         }
@@ -106,6 +112,7 @@ impl Config {
             listen,
             data_dir: self.data_dir.clone(),
             table_bytes,
+            threads: self.threads,
             checkpoint_interval: Duration::from_secs(self.checkpoint_interval_seconds),
             max_queue: self.max_queue,
             max_body_bytes: self.max_body_bytes,
@@ -144,6 +151,8 @@ mod tests {
             ("listen = \"localhost\"", "localhost"),
             ("table = \"1000GB\"", "1000GB"),
             ("table = \"900000TiB\"", "memory"),
+            ("threads = 0", "threads 0"),
+            ("threads = 257", "threads 257"),
             ("checkpoint_interval_seconds = 0", "checkpoint_interval_seconds 0"),
             ("max_queue = 0", "max_queue 0"),
             ("max_body_bytes = 1", "max_body_bytes 1"),

@@ -1,5 +1,6 @@
 //! What the daemon's threads share: jobs, store, the mapped table in use, the running search, checkpoints, health.
 
+use crate::config::Settings;
 use crate::jobs::{Job, JobError, Jobs, Live, State};
 use crate::metrics::Metrics;
 use crate::report::{Counts, Step};
@@ -9,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use superko_rules::Geometry;
-use superko_search::{Bounds, Control};
+use superko_search::{Bounds, Control, Options};
 use superko_storage::{CheckpointReport, MappedTable, Store, TableOrigin};
 
 /// The search under way.
@@ -84,6 +85,8 @@ pub struct Engine {
     pub data_dir: PathBuf,
     /// Size of a mapped table.
     pub table_bytes: u64,
+    /// Search threads of a job.
+    pub threads: usize,
     table: RwLock<Option<Arc<MappedTable>>>,
     running: RwLock<Option<Arc<Running>>>,
     checkpoint: Mutex<()>,
@@ -111,8 +114,8 @@ pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Engine {
     /// An engine over an open store, before recovery.
-    pub fn new(store: Arc<Store>, metrics: Metrics, data_dir: &Path, table_bytes: u64, max_queue: usize) -> Result<Engine, JobError> {
-        let jobs = Jobs::load(store.clone(), max_queue)?;
+    pub fn new(store: Arc<Store>, metrics: Metrics, settings: &Settings) -> Result<Engine, JobError> {
+        let jobs = Jobs::load(store.clone(), settings.max_queue)?;
         if let Ok(Some(last)) = store.last_checkpoint() {
             metrics.checkpoint_last_success.set(last.unix_seconds as f64);
         }
@@ -120,8 +123,9 @@ impl Engine {
             jobs,
             store,
             metrics,
-            data_dir: data_dir.to_owned(),
-            table_bytes,
+            data_dir: settings.data_dir.clone(),
+            table_bytes: settings.table_bytes,
+            threads: settings.threads,
             table: RwLock::default(),
             running: RwLock::default(),
             checkpoint: Mutex::default(),
@@ -133,6 +137,11 @@ impl Engine {
             hurry: AtomicBool::new(false),
             problems: Mutex::default(),
         })
+    }
+
+    /// How a job is searched.
+    pub fn options(&self) -> Options {
+        Options { threads: self.threads, ..Options::default() }
     }
 
     /// The table in use, if any.

@@ -12,8 +12,8 @@ pub mod position;
 pub mod report;
 pub mod request;
 pub mod scheduler;
+pub mod statistics;
 pub mod strict_json;
 pub mod units;
 
-/// Stack of a thread that searches: the recursion goes as deep as a game is long. Only touched pages cost memory.
-pub const STACK_BYTES: usize = 1 << 30;
+pub use superko_search::STACK_BYTES;

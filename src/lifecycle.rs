@@ -47,7 +47,7 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
     })?;
     let store = Arc::new(store);
     let metrics = Metrics::new().map_err(|error| fault("metrics")(&error))?;
-    let engine = Engine::new(store.clone(), metrics, &settings.data_dir, settings.table_bytes, settings.max_queue);
+    let engine = Engine::new(store.clone(), metrics, &settings);
     let engine = Arc::new(engine.map_err(|error| fault("jobs")(&error))?);
     let solver = scheduler::spawn_solver(engine.clone()).map_err(|error| fault("solver thread")(&error))?;
     let checkpoints =

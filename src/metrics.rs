@@ -4,13 +4,13 @@ use crate::engine::{Engine, Running, locked};
 use crate::jobs::State;
 use prometheus::core::Collector;
 use prometheus::{
-    Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
+    CounterVec, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
     exponential_buckets,
 };
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use superko_search::Control;
+use superko_search::{Control, Counter, Counters, Group};
 use superko_storage::CheckpointReport;
 
 /// Routes with their methods, as `/metrics` names them.
@@ -92,9 +92,43 @@ pub struct Metrics {
     http_requests: IntCounterVec,
     http_duration: HistogramVec,
     storage_free: Gauge,
+    statistics: Vec<(Counter, Series)>,
     seen_search: Mutex<Seen<5>>,
+    seen_statistics: Mutex<(u64, Counters)>,
     seen_table: Mutex<Seen<2>>,
     seen_store: Mutex<Seen<1>>,
+}
+
+/// One counter of the search.
+#[derive(Debug)]
+enum Series {
+    Count(IntCounter),
+    Seconds(prometheus::Counter),
+}
+
+impl Series {
+    fn add(&self, number: u64) {
+        match self {
+            Series::Count(counter) => counter.inc_by(number),
+            Series::Seconds(counter) => counter.inc_by(number as f64 / 1e9),
+        }
+    }
+}
+
+/// A metric for each group of the search's counters, with every label value at zero.
+fn statistics(registry: &Registry) -> prometheus::Result<Vec<(Counter, Series)>> {
+    let mut list = Vec::new();
+    for counters in Counter::ALL.chunk_by(|a, b| a.group() == b.group()) {
+        let Some(Group { metric, label, help, .. }) = counters.first().map(|counter| counter.group()) else { continue };
+        if counters[0].is_time() {
+            let metric = add(registry, CounterVec::new(Opts::new(metric, help), &[label]))?;
+            list.extend(counters.iter().map(|&counter| (counter, Series::Seconds(metric.with_label_values(&[counter.value()])))));
+        } else {
+            let metric = add(registry, IntCounterVec::new(Opts::new(metric, help), &[label]))?;
+            list.extend(counters.iter().map(|&counter| (counter, Series::Count(metric.with_label_values(&[counter.value()])))));
+        }
+    }
+    Ok(list)
 }
 
 /// Registers a metric; names are fixed, so a failure is a mistake in this file that every start shows.
@@ -176,7 +210,9 @@ impl Metrics {
                 ),
             )?,
             storage_free: gauge("superko_storage_free_bytes", "Free space where the data directory lies.")?,
+            statistics: statistics(&r)?,
             seen_search: Mutex::default(),
+            seen_statistics: Mutex::default(),
             seen_table: Mutex::default(),
             seen_store: Mutex::default(),
             registry: r.clone(),
@@ -244,6 +280,24 @@ impl Metrics {
         self.probes.with_label_values(&["hit"]).inc_by(hits);
         self.probes.with_label_values(&["rejected"]).inc_by(rejected);
         self.probes.with_label_values(&["miss"]).inc_by(probes.saturating_sub(hits + rejected));
+        self.follow_statistics(running);
+    }
+
+    fn follow_statistics(&self, running: &Running) {
+        let mut seen = locked(&self.seen_statistics);
+        if running.serial < seen.0 {
+            return;
+        }
+        if running.serial > seen.0 {
+            *seen = (running.serial, Counters::default());
+        }
+        // Read under the lock: counts only grow, so a later reader never has less.
+        let now = running.control.counters.load();
+        let growth = now.since(&seen.1);
+        seen.1 = now;
+        for (counter, series) in &self.statistics {
+            series.add(growth.get(*counter));
+        }
     }
 
     /// Takes over what the table in use has counted since the last call, and its occupancy.

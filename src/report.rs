@@ -1,6 +1,7 @@
 //! The JSON objects that the command line prints and that a job's `result` holds.
 
 use crate::position::{Position, vertices};
+use crate::statistics::Statistics;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use std::sync::atomic::Ordering::Relaxed;
@@ -44,6 +45,9 @@ pub struct Counts {
     pub hits: u64,
     /// Wall-clock time of the search.
     pub elapsed_seconds: f64,
+    /// Everything else that is counted.
+    #[serde(default)]
+    pub statistics: Statistics,
 }
 
 impl Counts {
@@ -55,6 +59,7 @@ impl Counts {
             probes: control.probes.load(Relaxed),
             hits: control.hits.load(Relaxed),
             elapsed_seconds,
+            statistics: Statistics(control.counters.load()),
         }
     }
 
@@ -66,6 +71,7 @@ impl Counts {
             probes: stats.probes,
             hits: stats.hits,
             elapsed_seconds,
+            statistics: Statistics(stats.counters),
         }
     }
 
@@ -78,6 +84,7 @@ impl Counts {
             probes: self.probes + other.probes,
             hits: self.hits + other.hits,
             elapsed_seconds: self.elapsed_seconds + other.elapsed_seconds,
+            statistics: Statistics(self.statistics.0.plus(&other.statistics.0)),
         }
     }
 
@@ -90,6 +97,7 @@ impl Counts {
             probes: self.probes.saturating_sub(earlier.probes),
             hits: self.hits.saturating_sub(earlier.hits),
             elapsed_seconds: (self.elapsed_seconds - earlier.elapsed_seconds).max(0.0),
+            statistics: Statistics(self.statistics.0.since(&earlier.statistics.0)),
         }
     }
 
@@ -136,13 +144,16 @@ pub struct SolveReport {
     pub table_hit_rate: f64,
     /// Wall-clock time of the search.
     pub elapsed_seconds: f64,
-    /// Search threads.
-    pub threads: u32,
+    /// Threads that searched.
+    pub threads: usize,
     /// Size of the table.
     #[serde(with = "counter")]
     pub table_bytes: u64,
     /// A line of best play as far as the stored proofs show it.
     pub principal_variation: Vec<String>,
+    /// Everything else that is counted.
+    #[serde(default)]
+    pub statistics: Statistics,
 }
 
 impl SolveReport {
@@ -163,9 +174,10 @@ impl SolveReport {
             revisit_factor: counts.revisit_factor(),
             table_hit_rate: counts.table_hit_rate(),
             elapsed_seconds: counts.elapsed_seconds,
-            threads: 1,
+            threads: outcome.threads,
             table_bytes,
             principal_variation: vertices(geometry, &outcome.principal_variation),
+            statistics: counts.statistics,
         }
     }
 }
@@ -197,6 +209,8 @@ pub struct ValueReport {
     pub distinct_nodes: u64,
     /// Over all proofs and attempts.
     pub elapsed_seconds: f64,
+    /// Over all proofs and attempts.
+    pub statistics: Statistics,
 }
 
 /// A solved komi on the way to a value, complete enough to go on from after a restart.
@@ -224,6 +238,7 @@ impl Step {
             best_move: self.report.best_move.as_ref().and_then(read),
             principal_variation: self.report.principal_variation.iter().map_while(read).collect(),
             stats,
+            threads: self.report.threads,
         };
         Some((Komi::from_f64(self.report.komi).ok()?, outcome))
     }
@@ -293,6 +308,7 @@ impl ValueProgress {
             expansions: counts.expansions,
             distinct_nodes: counts.distinct_nodes,
             elapsed_seconds: counts.elapsed_seconds,
+            statistics: counts.statistics,
         }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use superko_search::{Komi, Limits, Outcome, Stop, solve};
+use superko_search::{Komi, Limits, Options, Outcome, Stop, solve_with};
 use superko_storage::{MappedTable, ProofRecord};
 
 /// How long to wait after a failure of the disk before trying again.
@@ -105,7 +105,7 @@ fn run_job(engine: &Engine, job: &Arc<Job>) {
     match begun {
         Ok(job) => {
             tracing::info!(job = job.id, board = job.request.position.geometry().name(), kind = job.request.kind.name(), "running");
-            let end = catch_unwind(AssertUnwindSafe(|| search(&table, &job, &running))).unwrap_or_else(|panic| {
+            let end = catch_unwind(AssertUnwindSafe(|| search(&table, engine.options(), &job, &running))).unwrap_or_else(|panic| {
                 let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned()).or_else(|| panic.downcast_ref::<String>().cloned());
                 End::Fault(format!("the search panicked: {}", text.unwrap_or_default()))
             });
@@ -199,13 +199,13 @@ fn store_end(engine: &Engine, job: &Job, running: &Running, end: &End) -> Result
     Ok(())
 }
 
-fn search(table: &MappedTable, job: &Job, running: &Running) -> End {
+fn search(table: &MappedTable, options: Options, job: &Job, running: &Running) -> End {
     match job.request.kind {
         Kind::Solve => match job.request.komi {
-            Some(komi) => search_solve(table, job, running, komi),
+            Some(komi) => search_solve(table, options, job, running, komi),
             None => End::Fault("a solve without komi is on record".to_owned()),
         },
-        Kind::Value => search_value(table, job, running),
+        Kind::Value => search_value(table, options, job, running),
     }
 }
 
@@ -220,14 +220,14 @@ fn limits_left(job: &Job, running: &Running) -> Limits {
 }
 
 /// One call of the search, with the report of all that the job's runs have spent on this komi.
-fn solve_step(table: &MappedTable, job: &Job, running: &Running, komi: Komi) -> Result<(Outcome, SolveReport), End> {
+fn solve_step(table: &MappedTable, options: Options, job: &Job, running: &Running, komi: Komi) -> Result<(Outcome, SolveReport), End> {
     let step_start = {
         let mut progress = locked(&running.progress);
         progress.komi = Some(komi.as_f64());
         progress.step_start
     };
     let position = &job.request.position;
-    let outcome = solve(table, &position.game, komi, limits_left(job, running), &running.control);
+    let outcome = solve_with(options, table, &position.game, komi, limits_left(job, running), &running.control);
     match outcome.verdict {
         Ok(_) => {
             let counts = running.counts().since(&step_start);
@@ -236,11 +236,12 @@ fn solve_step(table: &MappedTable, job: &Job, running: &Running, komi: Komi) -> 
         }
         Err(Stop::Asked) => Err(End::Asked),
         Err(Stop::Expansions | Stop::Time) => Err(End::Limit),
+        Err(Stop::Pruned) => Err(End::Fault("a pruned search, which no job asks for".to_owned())),
     }
 }
 
-fn search_solve(table: &MappedTable, job: &Job, running: &Running, komi: Komi) -> End {
-    let (outcome, report) = match solve_step(table, job, running, komi) {
+fn search_solve(table: &MappedTable, options: Options, job: &Job, running: &Running, komi: Komi) -> End {
+    let (outcome, report) = match solve_step(table, options, job, running, komi) {
         Ok(proved) => proved,
         Err(end) => return end,
     };
@@ -255,11 +256,11 @@ fn search_solve(table: &MappedTable, job: &Job, running: &Running, komi: Komi) -
     }
 }
 
-fn search_value(table: &MappedTable, job: &Job, running: &Running) -> End {
+fn search_value(table: &MappedTable, options: Options, job: &Job, running: &Running) -> End {
     let position = &job.request.position;
     let mut value = ValueProgress::new(position, &locked(&running.progress).steps);
     while let Some(komi) = value.next_komi() {
-        let (outcome, report) = match solve_step(table, job, running, komi) {
+        let (outcome, report) = match solve_step(table, options, job, running, komi) {
             Ok(proved) => proved,
             Err(end) => return end,
         };

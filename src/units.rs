@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
+use superko_search::MOST_THREADS;
 
 /// Reads `1GiB`, `64MiB`, `512KiB` or a plain number of bytes.
 pub fn parse_size(text: &str) -> Result<u64, String> {
@@ -39,6 +40,14 @@ pub fn check_table_size(bytes: u64) -> Result<(), String> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Refuses a number of search threads that no search takes.
+pub fn check_threads(threads: usize) -> Result<(), String> {
+    if !(1..=MOST_THREADS).contains(&threads) {
+        return Err(format!("threads {threads} is not valid: expected 1 to {MOST_THREADS}, at most one for each core"));
+    }
+    Ok(())
 }
 
 /// The least table that is accepted, in bytes.

@@ -33,7 +33,7 @@ const VALUES: [(&str, i64); 22] = [
     ("4x4", 2),
 ];
 
-const SOLVE_KEYS: [&str; 15] = [
+const SOLVE_KEYS: [&str; 16] = [
     "board",
     "komi",
     "moves",
@@ -49,6 +49,7 @@ const SOLVE_KEYS: [&str; 15] = [
     "threads",
     "table_bytes",
     "principal_variation",
+    "statistics",
 ];
 
 fn keys(value: &Value) -> Vec<&str> {
@@ -117,6 +118,64 @@ fn expansions_stay_under_their_ceilings() {
     assert!(over.is_empty(), "over the ceiling: {over:?}");
 }
 
+fn sum(group: &Value) -> u64 {
+    group.as_object().expect("a group of counters").values().map(count).sum()
+}
+
+#[test]
+fn statistics_agree_with_each_other() {
+    let report = json_of(&superko(&["value", "--board", "3x4", "--json"]));
+    let statistics = &report["statistics"];
+    let lemmas = sum(&statistics["created_boards"]);
+    assert!(lemmas > 0 && lemmas == sum(&statistics["excluded_boards"]), "{statistics}");
+    assert_eq!(count(&statistics["lemma_set_bytes"]["created"]), 4 * count(&statistics["lemma_set_boards"]["created"]), "{statistics}");
+    for group in ["reuse_accepted", "reuse_rejected", "static_leaves", "moves"] {
+        assert!(sum(&statistics[group]) > 0, "{group}: {statistics}");
+    }
+    let shares: f64 = statistics["phase_share"].as_object().expect("shares").values().filter_map(Value::as_f64).sum();
+    assert!((shares - 1.0).abs() < 1e-9, "{shares}");
+    let of_proofs: u64 = report["proofs"].as_array().expect("proofs").iter().map(|proof| sum(&proof["statistics"]["created_boards"])).sum();
+    assert!(of_proofs <= lemmas, "the proofs are among the solves");
+}
+
+/// The paper, section 4: on 1x12 at komi 1.5 neither pruned search proves its side, although Black wins.
+#[test]
+fn a_pruned_side_that_fails_leaves_the_winner_unknown() {
+    let solve = |board, komi, prune| superko(&["solve", "--board", board, "--komi", komi, "--prune", prune, "--json"]);
+    for (board, komi, prune, winner) in [
+        ("3x4", "3.5", "black", Some("black")),
+        ("3x4", "4.5", "white", Some("white")),
+        ("1x9", "-0.5", "white", None),
+        ("1x12", "1.5", "black", None),
+        ("1x12", "1.5", "white", None),
+        ("1x12", "1.5", "none", Some("black")),
+    ] {
+        let output = solve(board, komi, prune);
+        let report = json_of(&output);
+        let status = if winner.is_some() { ("proved", Some(0)) } else { ("unknown", Some(3)) };
+        assert_eq!((report["status"].as_str(), output.status.code()), (Some(status.0), status.1), "{board} {komi} {prune}: {report}");
+        assert_eq!(report["winner"].as_str(), winner, "{board} {komi} {prune}");
+        let skipped = count(&report["statistics"]["moves"]["skipped"]);
+        assert_eq!(skipped > 0, prune != "none", "{board} {komi} {prune} skips {skipped} moves");
+    }
+}
+
+#[test]
+fn comparisons_have_a_row_for_each_variant() {
+    for (what, rows) in [("ablation", 10), ("numbers", 7)] {
+        let output = superko(&["bench", "--compare", what, "--positions", "1", "--expansion-limit", "1000", "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{what}");
+        let report = json_of(&output);
+        assert!(report["rows"].as_array().expect("rows").len() >= rows, "{report}");
+        assert_eq!((&report["contradictions"], &report["rows"][0]["expansion_ratio"]["mean"]), (&serde_json::json!([]), &1.0.into()));
+        let text = superko(&["bench", "--compare", what, "--positions", "1", "--expansion-limit", "1000"]);
+        let text = String::from_utf8(text.stdout).expect("UTF-8");
+        for row in report["rows"].as_array().expect("rows") {
+            assert!(text.contains(row["variant"].as_str().expect("a name")), "{text}");
+        }
+    }
+}
+
 #[test]
 fn the_same_solve_counts_the_same() {
     let run = || {
@@ -124,6 +183,19 @@ fn the_same_solve_counts_the_same() {
         (count(&report["expansions"]), count(&report["distinct_nodes"]), report["principal_variation"].clone())
     };
     assert_eq!(run(), run());
+}
+
+#[test]
+fn several_threads_find_the_same_values() {
+    for (board, value, threads) in [("3x4", 4, "2"), ("2x6", 12, "3"), ("1x10", 1, "2")] {
+        let report = json_of(&superko(&["value", "--board", board, "--threads", threads, "--table", "64MiB", "--json"]));
+        assert_eq!((&report["value"], &report["status"]), (&value.into(), &"proved".into()), "{report}");
+        let proofs = report["proofs"].as_array().expect("proofs");
+        assert!(proofs.iter().all(|proof| proof["threads"].to_string() == threads), "{report}");
+    }
+    let arguments = ["solve", "--board", "4x4", "--komi", "1.5", "--threads", "2", "--expansion-limit", "1000", "--json"];
+    let limited = superko(&arguments);
+    assert_eq!((limited.status.code(), count(&json_of(&limited)["expansions"])), (Some(3), 1000));
 }
 
 #[test]
@@ -149,6 +221,8 @@ fn exit_codes() {
         (vec!["solve", "--board", "2x2", "--komi", "1"], vec!["komi", "1"]),
         (vec!["solve", "--board", "2x2", "--komi", "0.5", "--moves", "A1 A1"], vec!["moves", "A1"]),
         (vec!["solve", "--board", "2x2", "--komi", "0.5", "--table", "900000TiB"], vec!["table", "memory"]),
+        (vec!["value", "--board", "2x2", "--threads", "0"], vec!["--threads 0", "256"]),
+        (vec!["value", "--board", "2x2", "--threads", "257"], vec!["--threads 257", "256"]),
     ] {
         let output = superko(&arguments);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();

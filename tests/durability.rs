@@ -1,8 +1,8 @@
-//! What was acknowledged survives: SIGTERM, a second SIGTERM, and `kill -9` at random moments.
+//! What was acknowledged survives: SIGTERM, a second SIGTERM, and `kill -9` at random moments, whatever the number of threads.
 
 mod common;
 
-use common::{Daemon, agent, count, wait_for};
+use common::{CONFIG, Daemon, agent, count, wait_for};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -212,7 +212,7 @@ fn kill_9_loses_nothing() {
         }
         daemon.kill();
         done += u32::from(running);
-        daemon = Daemon::start(dir.path());
+        daemon = Daemon::start_with(dir.path(), &format!("{CONFIG}threads = {}\n", 1 + random(3)));
         for (&id, &floor) in &floors {
             let job = daemon.job(id);
             let now = count(&job["progress"]["expansions"]);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Daemon, count, superko, wait_for};
+use common::{CONFIG, Daemon, count, superko, wait_for};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -47,6 +47,30 @@ fn jobs_run_and_positions_are_looked_up() {
     let limited = daemon.submit(&json!({"kind": "solve", "board": "4x4", "komi": 1.5, "limits": {"expansions": 500}}));
     let job = finished(&daemon, limited);
     assert_eq!((&job["state"], &job["result"]["winner"]), (&json!("expired"), &Value::Null), "{job}");
+}
+
+#[test]
+fn two_threads_work_on_one_job() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start_with(dir.path(), &format!("{CONFIG}threads = 2\n"));
+    let id = daemon.submit(&json!({"kind": "value", "board": "3x4"}));
+    let job = finished(&daemon, id);
+    assert_eq!((&job["state"], &job["result"]["value"]), (&json!("succeeded"), &json!(4)), "{job}");
+    assert!(job["result"]["proofs"].as_array().is_some_and(|proofs| proofs.iter().all(|proof| proof["threads"] == 2)), "{job}");
+    // The counters of both threads end up in one place, and a limit is for both together.
+    assert_eq!(job["progress"]["expansions"], job["result"]["expansions"], "{job}");
+    assert_eq!(daemon.metric("superko_search_expansions_total"), count(&job["result"]["expansions"]) as f64);
+    let limited = daemon.submit(&json!({"kind": "solve", "board": "4x4", "komi": 1.5, "limits": {"expansions": 5000}}));
+    let job = finished(&daemon, limited);
+    assert_eq!((&job["state"], count(&job["progress"]["expansions"])), (&json!("expired"), 5000), "{job}");
+    // Cancelling stops both.
+    let long = daemon.submit(&json!({"kind": "value", "board": "4x5"}));
+    wait_for("expansions", 60, || Some(()).filter(|()| count(&daemon.job(long)["progress"]["expansions"]) > 0));
+    let next = daemon.submit(&json!({"kind": "value", "board": "2x2"}));
+    let asked = Instant::now();
+    assert_eq!(daemon.cancel(long).1["state"], json!("cancelled"));
+    daemon.wait_until(next, "succeeded");
+    assert!(asked.elapsed().as_secs() < 10, "{:?}", asked.elapsed());
 }
 
 #[test]
@@ -387,6 +411,17 @@ fn health_and_metrics() {
     assert_eq!(daemon.get("/readyz").1["status"], "ready");
     assert!(daemon.metric("superko_search_expansions_total") > 0.0);
     assert!(daemon.metric("superko_checkpoints_total") > 0.0);
+    // The job's own statistics are what its run added to the metrics.
+    let statistics = &daemon.job(1)["result"]["statistics"];
+    for (series, group, value) in [
+        ("superko_static_leaves_total{kind=\"pure_eyes\"}", "static_leaves", "pure_eyes"),
+        ("superko_reuse_accepted_total{by=\"cube_and_filter\"}", "reuse_accepted", "cube_and_filter"),
+        ("superko_reuse_rejected_total{condition=\"ii_excluded\"}", "reuse_rejected", "ii_excluded"),
+        ("superko_lemma_excluded_boards_total{boards=\"0\"}", "excluded_boards", "0"),
+    ] {
+        let counted = count(&statistics[group][value]);
+        assert!(counted > 0 && daemon.metric(series) == counted as f64, "{series}: {statistics}");
+    }
     assert_eq!(daemon.metric("superko_jobs{state=\"succeeded\"}"), 1.0);
     for damage in ["superko_table_torn_total", "superko_recovery_refused_total", "superko_store_read_errors_total"] {
         assert_eq!(daemon.metric(damage), 0.0, "{damage}");

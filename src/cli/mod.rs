@@ -1,6 +1,7 @@
 //! The command line: one file a command.
 
 mod bench;
+mod compare;
 mod job;
 mod run;
 mod selftest;
@@ -17,6 +18,7 @@ use crate::position::{Position, parse_setup_text};
 use crate::units;
 use serde_json::{Map, Value};
 use std::time::Duration;
+use superko_search::Options;
 
 /// Proves who wins small-board Go under positional superko.
 #[derive(Debug, Parser)]
@@ -170,9 +172,9 @@ impl PositionFlags {
 /// The flags of a search in this process.
 #[derive(Debug, Args)]
 struct SearchFlags {
-    /// Search threads; this version has one
+    /// Search threads, 1 to 256; with more than one, counts do not repeat exactly
     #[arg(long, default_value_t = 1)]
-    threads: u32,
+    threads: usize,
     /// Memory for the table of proofs, such as 512MiB or 1GiB
     #[arg(long, default_value = "1GiB")]
     table: String,
@@ -190,6 +192,7 @@ struct SearchFlags {
 /// The search flags, checked.
 #[derive(Debug)]
 struct SearchSettings {
+    options: Options,
     table_bytes: u64,
     time: Option<Duration>,
     expansions: Option<u64>,
@@ -197,9 +200,7 @@ struct SearchSettings {
 
 impl SearchFlags {
     fn settings(&self) -> Result<SearchSettings, Failure> {
-        if self.threads != 1 {
-            return Err(Failure::bad_input(format!("--threads {}: this version searches with one thread, expected 1", self.threads)));
-        }
+        units::check_threads(self.threads).map_err(|error| Failure::bad_input(format!("--{error}")))?;
         if self.expansion_limit == Some(0) {
             return Err(Failure::bad_input("--expansion-limit 0: expected at least 1"));
         }
@@ -208,6 +209,7 @@ impl SearchFlags {
             .map_err(|error| Failure::bad_input(format!("--table {}: {error}", self.table)))?;
         let time = self.time_limit.as_deref().map(units::parse_time).transpose();
         let time = time.map_err(|error| Failure::bad_input(format!("--time-limit: {error}")))?;
-        Ok(SearchSettings { table_bytes, time, expansions: self.expansion_limit })
+        let options = Options { threads: self.threads, ..Options::default() };
+        Ok(SearchSettings { options, table_bytes, time, expansions: self.expansion_limit })
     }
 }

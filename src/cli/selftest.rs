@@ -25,6 +25,9 @@ pub struct Arguments {
     board: Option<String>,
 }
 
+/// Threads of the variants that search in parallel.
+const PARALLEL: usize = 3;
+
 pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let board = arguments.board.as_deref().map(parse_board_size).transpose();
     let boards = board.map_err(|error| Failure::bad_input(format!("--board: {error}")))?.into_iter().collect();
@@ -40,6 +43,7 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
         time: Duration::from_secs(arguments.seconds),
         cases: arguments.cases,
         table: Some(mapped_table),
+        threads: PARALLEL,
     };
     let worker = std::thread::Builder::new().name("selftest".to_owned()).stack_size(STACK_BYTES).spawn(move || {
         let mut progress = Progress::new();

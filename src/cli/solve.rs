@@ -2,9 +2,10 @@
 
 use super::{Failure, PROVED, PositionFlags, SearchFlags, UNKNOWN, print_json, print_line, run};
 use crate::report::{Counts, SolveReport};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::time::Instant;
-use superko_search::{Control, Komi, Limits, solve};
+use superko_rules::Color;
+use superko_search::{Control, Komi, Limits, Options, Stop, solve_with};
 use superko_storage::MappedTable;
 
 #[derive(Debug, Args)]
@@ -14,8 +15,29 @@ pub struct Arguments {
     /// Half-integer added to White's score, such as 1.5 or -3.5
     #[arg(long, allow_hyphen_values = true)]
     komi: String,
+    /// Skip moves of this side that rarely help it; unknown where it fails without them
+    #[arg(long, value_enum, default_value_t = Prune::None)]
+    prune: Prune,
     #[command(flatten)]
     search: SearchFlags,
+}
+
+/// The side whose moves are pruned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Prune {
+    Black,
+    White,
+    None,
+}
+
+impl From<Prune> for Option<Color> {
+    fn from(prune: Prune) -> Option<Color> {
+        match prune {
+            Prune::Black => Some(Color::Black),
+            Prune::White => Some(Color::White),
+            Prune::None => None,
+        }
+    }
 }
 
 pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
@@ -25,25 +47,33 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let table = MappedTable::anonymous(position.geometry(), settings.table_bytes)
         .map_err(|error| Failure::other(format!("--table {}: {error}", arguments.search.table)))?;
     let control = Control::default();
+    let options = Options { prune: arguments.prune.into(), ..settings.options };
     let limits = Limits { expansions: settings.expansions, time: settings.time };
     let started = Instant::now();
     let label = format!("{} at komi {komi}", position.geometry().name());
-    let outcome = run::search(&label, &control, || solve(&table, &position.game, komi, limits, &control))?;
+    let outcome = run::search(&label, &control, || solve_with(options, &table, &position.game, komi, limits, &control))?;
     let counts = Counts::of_stats(&outcome.stats, started.elapsed().as_secs_f64());
     let report = SolveReport::new(&position, komi, &outcome, &counts, table.occupancy().bytes);
     if arguments.search.json {
         print_json(&report)?;
     } else {
-        print_line(&text(&report));
+        let unknown = match outcome.verdict {
+            Err(Stop::Pruned) => "unknown (the pruned side failed; without pruning it may win)",
+            _ => UNFINISHED,
+        };
+        print_line(&text(&report, unknown));
     }
     Ok(if outcome.verdict.is_ok() { PROVED } else { UNKNOWN })
 }
 
-/// The report for people.
-pub fn text(report: &SolveReport) -> String {
+/// What is said where a search ended early.
+pub const UNFINISHED: &str = "unknown (limit reached or interrupted)";
+
+/// The report for people; `unknown` says why there is no verdict.
+pub fn text(report: &SolveReport, unknown: &str) -> String {
     let verdict = match &report.winner {
         Some(winner) => format!("{winner} wins"),
-        None => "unknown (limit reached or interrupted)".to_owned(),
+        None => unknown.to_owned(),
     };
     let best = report.best_move.as_ref().map_or(String::new(), |mv| format!(" with {mv}"));
     let line =

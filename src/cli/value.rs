@@ -1,12 +1,12 @@
 //! `superko value`: a position's value with both proofs.
 
-use super::solve::text;
+use super::solve::{UNFINISHED, text};
 use super::{Failure, PROVED, PositionFlags, SearchFlags, UNKNOWN, print_json, print_line, run};
 use crate::report::{Counts, SolveReport, ValueProgress};
 use clap::Args;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
-use superko_search::{Control, Limits, solve};
+use superko_search::{Control, Limits, solve_with};
 use superko_storage::MappedTable;
 
 #[derive(Debug, Args)]
@@ -35,7 +35,7 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
                 time: settings.time.map(|limit| limit.saturating_sub(started.elapsed())),
             };
             let begun = Instant::now();
-            let outcome = solve(&table, &position.game, komi, limits, &control);
+            let outcome = solve_with(settings.options, &table, &position.game, komi, limits, &control);
             let counts = Counts::of_stats(&outcome.stats, begun.elapsed().as_secs_f64());
             let proved = outcome.verdict.is_ok();
             progress.record(komi, &outcome, SolveReport::new(&position, komi, &outcome, &counts, table_bytes));
@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
             report.board, report.expansions, report.distinct_nodes, report.elapsed_seconds
         ));
         for proof in &report.proofs {
-            print_line(&text(proof));
+            print_line(&text(proof, UNFINISHED));
         }
     }
     Ok(if report.value.is_some() { PROVED } else { UNKNOWN })

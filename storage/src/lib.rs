@@ -2,6 +2,7 @@
 
 mod codec;
 mod layout;
+mod sealed;
 mod store;
 mod table;
 mod words;

@@ -1,12 +1,12 @@
 //! The mapped, lock-free table of lemmas and numbers.
 //!
-//! Entries are several words, written and read without a lock. Nothing is believed because of the order in which words arrive: a
-//! lemma slot counts only if its last word, the *seal*, is the hash of all its others, among them the full key; the sets count only
-//! if their hash is the one in the slot. A slot that mixes two writes, torn by a crash or a race, fails that test but for a chance
-//! of about 2^-64 and is a miss (theory, Concurrency). Relaxed accesses are therefore enough for the words; the release store of
-//! seal and tag and the acquire load of the seal only make it likely that a reader sees whole entries.
+//! Entries are several words, written and read without a lock. A lemma slot counts only if its last word, the *seal*, is the hash of
+//! all its others, among them the full key; the sets count only if their hash is the one in the slot. A slot that mixes two writes,
+//! torn by a crash or a race, fails that test and is a miss; `sealed.rs` argues the memory ordering. Tags, counts and the arena's
+//! head only save look-ups and choose places; numbers steer the search and prove nothing.
 
 use crate::layout::{HEADER_WORDS, Layout, NUMBER_WAYS, SLOT_WORDS, WAYS, board_code, mix};
+use crate::sealed::{RecordHash, read_sealed, seal_skipped, write_sealed};
 use crate::words::Words;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -26,7 +26,6 @@ const EMPTY: SetsHandle = SetsHandle([0, 0]);
 const FOLDED: SetsHandle = SetsHandle([u64::MAX, 0]);
 /// The slot's word that names the board size: a lemma of another board says nothing here, whatever its seal says.
 const BOARD: usize = 13;
-const SEAL: usize = SLOT_WORDS - 1;
 /// Words of a record before its prints: the counts and the filter's rest.
 const RECORD_HEAD: usize = 5;
 
@@ -240,18 +239,12 @@ impl MappedTable {
     /// The words of a slot if its seal holds.
     #[inline]
     fn read_slot(&self, index: usize) -> Option<[u64; SLOT_WORDS]> {
-        let slot = self.slot(index);
-        let seal = slot[SEAL].load(Acquire);
-        let mut words = [0; SLOT_WORDS];
-        for (word, source) in words.iter_mut().zip(slot) {
-            *word = source.load(Relaxed);
-        }
-        words[SEAL] = seal;
-        if (seal_of(&words) != seal || words[BOARD] != board_code(self.geometry)) && !seal_skipped() {
+        let words =
+            read_sealed(self.slot(index)).filter(|words: &[u64; SLOT_WORDS]| words[BOARD] == board_code(self.geometry) || seal_skipped());
+        if words.is_none() {
             self.torn.fetch_add(1, Relaxed);
-            return None;
         }
-        Some(words)
+        words
     }
 
     /// Slots whose lemma is about `key`.
@@ -300,12 +293,7 @@ impl MappedTable {
         words[11] = handle.0[0];
         words[12] = hash;
         words[BOARD] = board_code(self.geometry);
-        words[SEAL] = seal_of(&words);
-        let slot = self.slot(place);
-        for (target, &word) in slot.iter().zip(&words[..SEAL]) {
-            target.store(word, Relaxed);
-        }
-        slot[SEAL].store(words[SEAL], Release);
+        write_sealed(self.slot(place), &mut words);
         match self.tag(place).swap(tag, Release) {
             0 => self.lemmas.fetch_add(1, Relaxed),
             _ => self.evicted.fetch_add(displaces.into(), Relaxed),
@@ -571,36 +559,6 @@ fn decode_numbers(head: u64, value: u64) -> Option<Numbers> {
     (phi > 0 && delta > 0).then(|| Numbers { phi, delta, cost: decode_cost(head as u8) })
 }
 
-/// Hash of all words before the seal; see [`mix`].
-#[inline]
-fn seal_of(words: &[u64; SLOT_WORDS]) -> u64 {
-    // Two interleaved chains halve the latency.
-    let (mut even, mut odd) = (0x1319_8a2e_0370_7344, 0xa409_3822_299f_31d0);
-    for pair in words[..SEAL - 1].chunks_exact(2) {
-        even = mix(even, pair[0]);
-        odd = mix(odd, pair[1]);
-    }
-    mix(mix(even, odd.rotate_left(31)), words[SEAL - 1])
-}
-
-#[cfg(test)]
-pub(crate) mod mutation {
-    thread_local! {
-        pub(crate) static SKIP_SEAL: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
-    }
-}
-
-#[cfg(test)]
-fn seal_skipped() -> bool {
-    mutation::SKIP_SEAL.get()
-}
-
-#[cfg(not(test))]
-#[inline(always)]
-fn seal_skipped() -> bool {
-    false
-}
-
 fn margin_of(meta: u64) -> i8 {
     (meta >> 16) as i8
 }
@@ -681,34 +639,6 @@ impl Record {
         let mut hash = RecordHash::new(key, self.0.len());
         self.0.iter().for_each(|&word| _ = hash.add(word));
         hash.finish()
-    }
-}
-
-/// Hash over the position's key and a record's words. Four chains take turns, which hides the latency of [`mix`].
-struct RecordHash {
-    /// The chain whose turn it is comes first.
-    chains: [u64; 4],
-    length: usize,
-}
-
-impl RecordHash {
-    #[inline]
-    fn new(key: PositionKey, length: usize) -> RecordHash {
-        RecordHash { chains: [key as u64, (key >> 64) as u64, length as u64, 0x082e_fa98_ec4e_6c89], length }
-    }
-
-    /// Takes in a word and hands it back.
-    #[inline]
-    fn add(&mut self, word: u64) -> u64 {
-        let [first, second, third, fourth] = self.chains;
-        self.chains = [second, third, fourth, mix(first, word)];
-        word
-    }
-
-    #[inline]
-    fn finish(mut self) -> u64 {
-        self.chains.rotate_right(self.length % 4);
-        self.chains.iter().fold(0x4528_21e6_38d0_1377, |state, &chain| mix(state, chain))
     }
 }
 

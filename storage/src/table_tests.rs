@@ -150,9 +150,9 @@ fn without_the_seal_a_torn_slot_is_believed() {
     // Half of another write: the territory is another lemma's.
     table.slot(slot_of(&table, 5))[3].store(99, Relaxed);
     assert!(read(&table, 5).is_empty());
-    mutation::SKIP_SEAL.set(true);
+    crate::sealed::mutation::SKIP_SEAL.set(true);
     let found = read(&table, 5);
-    mutation::SKIP_SEAL.set(false);
+    crate::sealed::mutation::SKIP_SEAL.set(false);
     assert!(found.iter().any(|found| found.territory == 99 && *found != lemma));
 }
 
@@ -322,9 +322,9 @@ fn a_slot_of_another_board_is_never_believed() {
         to.store(from.load(Relaxed), Relaxed);
     }
     assert!(read(&tables[1], 5).is_empty());
-    mutation::SKIP_SEAL.set(true);
+    crate::sealed::mutation::SKIP_SEAL.set(true);
     assert_eq!(read(&tables[1], 5), vec![lemma], "the fixture tells them apart");
-    mutation::SKIP_SEAL.set(false);
+    crate::sealed::mutation::SKIP_SEAL.set(false);
 }
 
 #[test]
@@ -378,4 +378,37 @@ fn a_full_disk_is_an_error() {
     assert!(matches!(refused, Err(TableError::Io { .. })) && !left_behind, "{refused:?}");
     fits.expect("a table that fits");
     assert!(unmounted.is_ok_and(|status| status.success()));
+}
+
+/// Lemmas are displaced and sets overwritten while other threads rely on them; the values are those of the paper's Table 2 and of
+/// the brute force.
+#[test]
+fn several_threads_on_the_smallest_table_find_the_known_values() {
+    use superko_search::{Control, Komi, Limits, Options, STACK_BYTES, solve_with};
+    let run = || {
+        let (mut solved, mut evicted) = (0, 0);
+        for round in 0..6 {
+            for (rows, cols, value) in [(3, 4, 4), (1, 11, 2), (2, 6, 12), (2, 7, 14)] {
+                let game = superko_rules::Game::new(board((rows, cols)));
+                let table = MappedTable::anonymous(board((rows, cols)), MIB).expect("a small table");
+                for margin in [value, value + 1].into_iter().filter(|&margin| margin <= (rows * cols) as i32) {
+                    let options = Options { threads: 3 + round % 2, ..Options::default() };
+                    // A table so small may never do.
+                    let limits = Limits { expansions: Some(300_000), time: None };
+                    let outcome = solve_with(options, &table, &game, Komi::below(margin), limits, &Control::default());
+                    if let Ok((winner, _)) = outcome.verdict {
+                        assert_eq!(winner == Color::Black, margin == value, "{rows}x{cols} at {}", Komi::below(margin));
+                        solved += 1;
+                    }
+                }
+                evicted += table.occupancy().evicted;
+            }
+        }
+        (solved, evicted)
+    };
+    let (solved, evicted) = std::thread::scope(|scope| {
+        std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, run).expect("it starts").join().expect("no thread fails")
+    });
+    println!("{solved} solved, {evicted} lemmas displaced");
+    assert!(solved >= 24 && evicted > 1000, "{solved} solved, {evicted} lemmas displaced");
 }

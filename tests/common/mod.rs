@@ -104,7 +104,7 @@ pub struct Daemon {
 }
 
 /// Settings of the daemons of most tests: little memory, frequent checkpoints.
-const CONFIG: &str = "table = \"64MiB\"\ncheckpoint_interval_seconds = 1\n";
+pub const CONFIG: &str = "table = \"64MiB\"\ncheckpoint_interval_seconds = 1\n";
 
 impl Daemon {
     /// Starts a daemon on `dir` and waits until it is ready.

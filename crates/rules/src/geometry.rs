@@ -91,6 +91,31 @@ impl Geometry {
         (sideways | up | down) & self.full
     }
 
+    /// The points whose western neighbour lies in `set`; [`west`](Self::west), [`north`](Self::north) and [`south`](Self::south)
+    /// shift the set the other ways.
+    #[inline]
+    pub fn east(&self, set: u64) -> u64 {
+        (set & self.not_last_col) << 1
+    }
+
+    /// The points whose eastern neighbour lies in `set`.
+    #[inline]
+    pub fn west(&self, set: u64) -> u64 {
+        (set & self.not_first_col) >> 1
+    }
+
+    /// The points whose southern neighbour lies in `set`.
+    #[inline]
+    pub fn north(&self, set: u64) -> u64 {
+        if self.rows == 1 { 0 } else { (set << self.cols) & self.full }
+    }
+
+    /// The points whose northern neighbour lies in `set`.
+    #[inline]
+    pub fn south(&self, set: u64) -> u64 {
+        if self.rows == 1 { 0 } else { set >> self.cols }
+    }
+
     /// The connected component of `within` that holds the points of `seed` (which lie in `within`).
     #[inline]
     pub fn flood(&self, seed: u64, within: u64) -> u64 {

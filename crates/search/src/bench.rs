@@ -1,7 +1,7 @@
 //! The fixed bench suite: deterministic counts, one thread, a signature.
 
 use crate::board_set::mix;
-use crate::{Control, Komi, Limits, Table, solve};
+use crate::{Control, Counters, Komi, Limits, Table, solve};
 use std::time::Instant;
 use superko_rules::{Game, Geometry, parse_board_size, parse_moves};
 
@@ -44,22 +44,25 @@ pub struct BenchRow {
 pub struct BenchReport {
     /// One row a position.
     pub rows: Vec<BenchRow>,
+    /// What the searches counted, over all rows.
+    pub statistics: Counters,
     /// Hash of names, winners and counts, 16 hex digits; changes exactly when the search behaves differently.
     pub signature: String,
 }
 
 /// Runs the suite, each position on a fresh table from `new_table`. Recurses like `solve`: give the thread a large stack.
 pub fn bench(new_table: &dyn Fn(&'static Geometry) -> Box<dyn Table>) -> BenchReport {
-    let rows: Vec<BenchRow> = SUITE.iter().map(|&(board, moves, margin)| run(new_table, board, moves, margin)).collect();
+    let control = Control::default();
+    let rows: Vec<BenchRow> = SUITE.iter().map(|&(board, moves, margin)| run(new_table, board, moves, margin, &control)).collect();
     let hash = |state: u64, text: &str| text.bytes().fold(state, |state, byte| mix(state ^ u64::from(byte)).wrapping_add(1));
     let signature = rows.iter().fold(0, |state, row| {
         let state = hash(hash(state, &row.name), row.winner);
         [row.expansions, row.distinct_nodes, row.lemmas].iter().fold(state, |state, &count| mix(state ^ count).wrapping_add(1))
     });
-    BenchReport { rows, signature: format!("{signature:016x}") }
+    BenchReport { rows, statistics: control.counters.load(), signature: format!("{signature:016x}") }
 }
 
-fn run(new_table: &dyn Fn(&'static Geometry) -> Box<dyn Table>, board: &str, moves: &str, margin: i32) -> BenchRow {
+fn run(new_table: &dyn Fn(&'static Geometry) -> Box<dyn Table>, board: &str, moves: &str, margin: i32, control: &Control) -> BenchRow {
     let geometry = parse_board_size(board).expect("the suite's boards exist");
     let mut game = Game::new(geometry);
     for mv in parse_moves(geometry, moves).expect("the suite's moves are vertices") {
@@ -68,7 +71,7 @@ fn run(new_table: &dyn Fn(&'static Geometry) -> Box<dyn Table>, board: &str, mov
     let komi = Komi::below(margin);
     let table = new_table(geometry);
     let started = Instant::now();
-    let outcome = solve(&*table, &game, komi, Limits::default(), &Control::default());
+    let outcome = solve(&*table, &game, komi, Limits::default(), control);
     let (winner, _) = outcome.verdict.expect("there is no limit");
     let name = if moves.is_empty() { format!("{board} komi {komi}") } else { format!("{board} after {moves} komi {komi}") };
     BenchRow {
@@ -84,7 +87,38 @@ fn run(new_table: &dyn Fn(&'static Geometry) -> Box<dyn Table>, board: &str, mov
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MemoryTable;
+    use crate::{MemoryTable, Options, Prior, solve_with};
+
+    #[test]
+    fn no_prior_changes_a_winner() {
+        // Bad priors search deep.
+        std::thread::Builder::new().stack_size(256 << 20).spawn(compare_priors).unwrap().join().unwrap();
+    }
+
+    fn compare_priors() {
+        let mut finished = 0;
+        for (board, moves, margin) in SUITE {
+            let geometry = parse_board_size(board).unwrap();
+            let mut game = Game::new(geometry);
+            for mv in parse_moves(geometry, moves).unwrap() {
+                game.play(mv).unwrap();
+            }
+            let winner = |prior, limit| {
+                let limits = Limits { expansions: Some(limit), time: None };
+                let options = Options { prior, ..Options::default() };
+                let table = MemoryTable::new(geometry);
+                solve_with(options, &table, &game, Komi::below(margin), limits, &Control::default()).verdict.map(|(winner, _)| winner)
+            };
+            let expected = winner(Prior::builtin(), u64::MAX);
+            // A bad prior can cost any number of expansions.
+            for prior in [Prior::uniform(), Prior::random(1), Prior::random(2)] {
+                let found = winner(Box::leak(Box::new(prior)), 30_000);
+                finished += usize::from(found.is_ok());
+                assert!(found.is_err() || found == expected, "{board} after {moves}: {found:?}, expected {expected:?}");
+            }
+        }
+        assert!(finished >= 12, "only {finished} solves finished");
+    }
 
     #[test]
     fn the_suite_repeats_exactly() {

@@ -3,7 +3,7 @@
 
 use crate::board_set::KnownBoard;
 use crate::mutation::{Dropped, dropped};
-use crate::{BoardSet, Lemma, Print};
+use crate::{BoardSet, Counter, Lemma, Print};
 use superko_rules::{Board, Color, Geometry, Move};
 
 /// More boards than this in `X` and the proof is used once and not kept.
@@ -14,19 +14,22 @@ const MOST_EXCLUDED: usize = 255;
 /// Let `H'` contain the node's board `b` and satisfy the result's conditions; `H'' = H' ∪ {r}` is the child's history.
 /// The move is legal under `H'`, since `r ∈ B` and (i). (i) for the child: `B_c ⊆ B` misses `H'`, and `r ∉ B_c` is checked.
 /// (ii): `X_c ∖ {b} ⊆ X`, and `b ∈ H'`. (iii): `T_c ⊆ T` covers `H'`, and that `r` has no winner stone on `T_c` is checked.
-/// `None` if a check fails: an over-approximated set may hold `r`; the proof then stands for its own path only.
-pub(crate) fn win(geometry: &Geometry, board: Board, mv: Move, created: Option<&KnownBoard>, child: Lemma) -> Option<Lemma> {
+/// The reason if a check fails: an over-approximated set may hold `r`; the proof then stands for its own path only.
+pub(crate) fn win(geometry: &Geometry, board: Board, mv: Move, created: Option<&KnownBoard>, child: Lemma) -> Result<Lemma, Counter> {
     let mut lemma = Lemma { best: Some(mv), ..child };
     lemma.excluded.retain(|&excluded| excluded != board);
     if let Some(known) = created {
-        if lemma.created.may_contain(geometry, known) || known.board.stones(lemma.winner) & lemma.territory != 0 {
-            return None;
+        if lemma.created.may_contain(geometry, known) {
+            return Err(Counter::PathCreated);
+        }
+        if known.board.stones(lemma.winner) & lemma.territory != 0 {
+            return Err(Counter::PathTerritory);
         }
         if !dropped(Dropped::ComposeCreated) {
             lemma.created.insert(geometry, known);
         }
     }
-    Some(lemma)
+    Ok(lemma)
 }
 
 /// The loser is to move and every reply is accounted for by [`Loss::reply`] or [`Loss::banned`].
@@ -39,8 +42,8 @@ pub(crate) struct Loss {
     territory: u64,
     /// Buffer for unions.
     spare: Vec<Print>,
-    /// A local check failed; the proof stands for its own path only.
-    failed: bool,
+    /// Why the proof stands for its own path only: the first local check that failed.
+    failed: Option<Counter>,
 }
 
 impl Loss {
@@ -53,7 +56,7 @@ impl Loss {
             excluded: Vec::new(),
             territory: 0,
             spare: Vec::new(),
-            failed: false,
+            failed: None,
         }
     }
 
@@ -65,8 +68,12 @@ impl Loss {
     pub fn reply(&mut self, geometry: &Geometry, reached: Option<&KnownBoard>, child: &Lemma) {
         debug_assert_eq!(child.winner, self.winner);
         self.margin = self.margin.min(child.margin);
-        self.failed |= reached.is_some_and(|known| child.created.may_contain(geometry, known));
-        self.failed |= self.board.stones(self.winner) & child.territory != 0;
+        if reached.is_some_and(|known| child.created.may_contain(geometry, known)) {
+            self.path_only(Counter::PathCreated);
+        }
+        if self.board.stones(self.winner) & child.territory != 0 {
+            self.path_only(Counter::PathTerritory);
+        }
         self.created.join(&child.created, &mut self.spare);
         self.excluded.extend(child.excluded.iter().filter(|&&board| board != self.board));
         if !dropped(Dropped::ComposeTerritory) {
@@ -81,19 +88,22 @@ impl Loss {
         }
     }
 
-    /// A reply that is answered on this path only.
-    pub fn path_only(&mut self) {
-        self.failed = true;
+    /// The proof stands for its own path only.
+    pub fn path_only(&mut self, reason: Counter) {
+        self.failed.get_or_insert(reason);
     }
 
-    /// The lemma, or `None` if the proof stands for its own path only.
-    pub fn finish(mut self) -> Option<Lemma> {
+    /// The lemma, or why the proof stands for its own path only.
+    pub fn finish(mut self) -> Result<Lemma, Counter> {
         self.excluded.sort_unstable();
         self.excluded.dedup();
-        if self.failed || self.excluded.len() > MOST_EXCLUDED {
-            return None;
+        if let Some(reason) = self.failed {
+            return Err(reason);
         }
-        Some(Lemma {
+        if self.excluded.len() > MOST_EXCLUDED {
+            return Err(Counter::PathExcluded);
+        }
+        Ok(Lemma {
             winner: self.winner,
             margin: self.margin,
             best: None,

@@ -7,32 +7,25 @@
 use crate::board_set::{KnownBoard, mix};
 use crate::compose::{self, Loss};
 use crate::history::History;
+use crate::look_ahead::LookAhead;
 use crate::mutation::{Dropped, dropped};
-use crate::prior;
+use crate::number_rule::Replies;
+use crate::parallel::Team;
+use crate::prior::Evaluator;
+use crate::prune::{self, Pruning};
 use crate::solver::{Control, Limits, Options, SearchStats, Stop};
 use crate::static_leaf::{StaticLeaves, StaticWin};
+use crate::statistics::PhaseClock;
 use crate::transfer::{Found, Probe, Transfer};
-use crate::{Komi, Lemma, Numbers, PositionKey, Table, position_key};
+use crate::{Ablated, Counter, Counters, Komi, Lemma, Numbers, PositionKey, Table, position_key};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use superko_rules::{Board, Canonical, Color, Game, Geometry, Move, Position};
 
 /// Larger than any sum of numbers.
 pub(crate) const INFINITE: u64 = 1 << 60;
-/// Up to here proof numbers add up plainly; above, only an eighth of the excess counts. Keyed by position and summed, they feed
-/// back through transpositions and cycles and would explode (findings 1, "limited": 10^6 with first numbers of an eighth our scale).
-const PLAIN_SUM: u64 = 8_000_000;
 /// Safe points: every so many expansions counters are flushed and the stop flag is read.
 const SAFE_POINT: u64 = 256;
-
-fn limited(sum: u64) -> u64 {
-    if sum <= PLAIN_SUM { sum } else { PLAIN_SUM + (sum - PLAIN_SUM) / 8 }
-}
-
-/// The largest plain sum that `limited` keeps at or below `value`.
-fn unlimited(value: u64) -> u64 {
-    if value <= PLAIN_SUM { value } else { PLAIN_SUM + (value - PLAIN_SUM).saturating_mul(8).min(INFINITE) }
-}
 
 /// A position on the search path, with its canonical form.
 #[derive(Clone, Copy)]
@@ -66,6 +59,9 @@ pub(crate) enum Source {
     Lemma(Box<Lemma>),
     /// Proved by search, but for this path only.
     Path,
+    /// Pruning skipped moves of the loser below: no proof, believed within a pruned search only ([`crate::prune`]). With the conditions
+    /// of a lemma, if it has any that can be written as such.
+    Assumed(Option<Box<Lemma>>),
 }
 
 /// A decided position.
@@ -91,10 +87,19 @@ struct Child {
     delta: u64,
     /// Lemmas stored in total when the child's lemmas were last looked up.
     probed_at: u64,
+    /// Virtual loss: what the threads inside the child add to `delta` when the next child is chosen.
+    burden: u64,
+    /// How often a thread had left the child when its numbers were last read; see [`Team`].
+    left: u32,
     solved: Option<Source>,
 }
 
 impl Child {
+    fn set_numbers(&mut self, numbers: Numbers) {
+        self.phi = numbers.phi.max(1).into();
+        self.delta = numbers.delta.max(1).into();
+    }
+
     /// The board that a stone move creates, which joins the history; none for a pass.
     fn reached(&self) -> Option<KnownBoard> {
         (self.mv != Move::Pass).then(|| KnownBoard::new(self.node.position.board, self.node.canonical))
@@ -109,11 +114,17 @@ pub(crate) struct Search<'a> {
     need_white: i32,
     number_salt: u64,
     pub history: History,
+    prior: Evaluator,
     static_leaves: StaticLeaves,
+    look_ahead: LookAhead,
+    pruning: Option<Pruning>,
     pub transfer: Transfer,
     limits: Limits,
     started: Instant,
     control: &'a Control,
+    clock: PhaseClock,
+    /// The threads that search together, this one among them; none if it searches alone.
+    team: Option<&'a Team>,
     pub stats: SearchStats,
     flushed: SearchStats,
     spare: Vec<Vec<Child>>,
@@ -125,7 +136,7 @@ impl<'a> Search<'a> {
         assert!(table.geometry() == geometry, "the table is for {} boards, the game is on {}", table.geometry().name(), geometry.name());
         let mut history = History::new();
         for &board in game.boards() {
-            history.push(KnownBoard::new(board, geometry.canonical(board)));
+            history.push(KnownBoard::new(board, options.ablated.canonical(geometry, board)));
         }
         Search {
             table,
@@ -133,17 +144,39 @@ impl<'a> Search<'a> {
             options,
             need_black: komi.need(Color::Black),
             need_white: komi.need(Color::White),
-            number_salt: mix(komi.need(Color::Black) as u64 ^ 0x6a09_e667_f3bc_c908),
+            number_salt: mix(komi.need(Color::Black) as u64 ^ 0x6a09_e667_f3bc_c908) ^ options.prune.map_or(0, |side| 1 + side as u64),
             history,
+            prior: Evaluator::new(options.prior, geometry, komi.need(Color::Black)),
             static_leaves: StaticLeaves::new(geometry, options.region_games),
-            transfer: Transfer::default(),
+            look_ahead: LookAhead::new(geometry, komi.need(Color::Black), komi.need(Color::White)),
+            pruning: options.prune.map(|side| Pruning::new(side, geometry)),
+            transfer: Transfer::new(options.ablated.filter),
             limits,
             started: Instant::now(),
             control,
+            clock: PhaseClock::default(),
+            team: None,
             stats: SearchStats::default(),
             flushed: SearchStats::default(),
             spare: Vec::new(),
         }
+    }
+
+    /// The node of a position.
+    pub fn node(&self, position: Position) -> Node {
+        let canonical = self.options.ablated.canonical(self.geometry, position.board);
+        Node { position, canonical, key: position_key(canonical.code, position) }
+    }
+
+    /// Where lemmas about a node are kept.
+    fn lemma_key(&self, node: &Node) -> PositionKey {
+        if self.options.ablated.transfer { Ablated::in_game(node.key, &self.history) } else { node.key }
+    }
+
+    /// Makes this the search of one thread of `team`.
+    pub fn with_team(mut self, team: &'a Team) -> Self {
+        self.team = Some(team);
+        self
     }
 
     fn need(&self, winner: Color) -> i32 {
@@ -160,6 +193,20 @@ impl<'a> Search<'a> {
 
     /// Decides `node` without search if possible. The history contains the node's board.
     pub fn decided(&mut self, node: &Node) -> Option<Win> {
+        self.decided_with(node, true)
+    }
+
+    /// [`Search::decided`], without static knowledge if `statics` is false: a position that has numbers was no leaf when they were made.
+    fn decided_with(&mut self, node: &Node, statics: bool) -> Option<Win> {
+        if self.pruning.is_none() {
+            return self.proven(node, statics);
+        }
+        self.proven(node, statics).or_else(|| self.given_up(node))
+    }
+
+    /// The same by what is proven; never what a pruned search gave up.
+    fn proven(&mut self, node: &Node, statics: bool) -> Option<Win> {
+        self.phase(Counter::PhaseStatic);
         let position = node.position;
         if position.passes > 0 {
             let score = position.board.area_score(self.geometry);
@@ -173,20 +220,27 @@ impl<'a> Search<'a> {
                 return Some(Win { winner, margin, best: Some(Move::Pass), source: Source::PassBack(margin) });
             }
         }
-        if self.options.static_knowledge {
+        if self.options.static_knowledge && statics {
             for winner in [position.to_move, position.to_move.opponent()] {
                 let stood = self.history.stood(winner);
                 if let Some(win) = self.static_leaves.win(position, winner, self.need(winner), stood) {
                     self.stats.static_leaves += 1;
-                    self.stats.region_leaves += u64::from(win.by_region_game);
-                    return Some(Win { winner, margin: win.margin, best: None, source: Source::Static(win) });
+                    self.stats.counters.count(win.kind.counter());
+                    return Some(Win { winner, margin: win.margin, best: win.best, source: Source::Static(win) });
+                }
+                if self.options.look_ahead
+                    && let Some(win) = self.look_ahead.win(&mut self.static_leaves, position, winner, stood)
+                {
+                    self.stats.counters.count(win.kind.counter());
+                    return Some(Win { winner, margin: win.margin, best: win.best, source: Source::Static(win) });
                 }
             }
         }
+        self.phase(Counter::PhaseProbe);
         self.stats.probes += 1;
         let (need_black, need_white) = (self.need_black, self.need_white);
         let needs = |winner| if winner == Color::Black { need_black } else { need_white };
-        match self.transfer.probe(self.table, node.key, node.canonical, &self.history, &needs) {
+        match self.transfer.probe(self.table, self.lemma_key(node), node.canonical, &self.history, &needs, &mut self.stats.counters) {
             Probe::Miss => None,
             Probe::Rejected => {
                 self.stats.rejected += 1;
@@ -200,14 +254,27 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The lemma behind a decided position, in the frame of the search; `None` if it stands for its own path only.
-    fn lemma(&mut self, winner: Color, source: Source) -> Option<Lemma> {
+    /// A result of this search against the pruned side that serves under the node's history.
+    fn given_up(&mut self, node: &Node) -> Option<Win> {
+        let Pruning { side, given_up, .. } = self.pruning.as_ref()?;
+        let (need, winner) = (self.need(side.opponent()), side.opponent());
+        // These are no lemmas, and their tests no reuse.
+        let mut unseen = Counters::default();
+        let Probe::Hit(found) = self.transfer.probe(given_up, node.key, node.canonical, &self.history, &|_| need, &mut unseen) else {
+            return None;
+        };
+        let lemma = self.transfer.fetch(given_up, &found)?;
+        Some(Win { winner, margin: lemma.margin.into(), best: lemma.best, source: Source::Assumed(Some(Box::new(lemma))) })
+    }
+
+    /// The lemma behind a decided position, in the frame of the search, or why it stands for its own path only.
+    fn lemma(&mut self, winner: Color, source: Source) -> Result<Lemma, Counter> {
         match source {
-            Source::Terminal(margin) | Source::PassBack(margin) => Some(Lemma::leaf(winner, margin, 0)),
-            Source::Static(win) => Some(Lemma::leaf(winner, win.margin, win.territory)),
-            Source::Found(found) => self.transfer.fetch(self.table, &found),
-            Source::Lemma(lemma) => Some(*lemma),
-            Source::Path => None,
+            Source::Terminal(margin) | Source::PassBack(margin) => Ok(Lemma::leaf(winner, margin, 0)),
+            Source::Static(win) => Ok(Lemma { best: win.best, ..Lemma::leaf(winner, win.margin, win.territory) }),
+            Source::Found(found) => self.transfer.fetch(self.table, &found).ok_or(Counter::PathSetsGone),
+            Source::Lemma(lemma) | Source::Assumed(Some(lemma)) => Ok(*lemma),
+            Source::Path | Source::Assumed(None) => Err(Counter::PathChild),
         }
     }
 
@@ -223,16 +290,43 @@ impl<'a> Search<'a> {
         add(&self.control.hits, now.hits, before.hits);
         add(&self.control.rejected, now.rejected, before.rejected);
         add(&self.control.lemmas_stored, now.lemmas_stored, before.lemmas_stored);
+        self.control.counters.add(&now.counters.since(&before.counters));
         self.flushed = now;
-        if self.control.stop.load(Ordering::Relaxed) {
+        if self.control.stop.load(Ordering::Relaxed) || self.team.is_some_and(Team::is_over) {
             return Some(Stop::Asked);
         }
         self.limits.time.filter(|&limit| self.started.elapsed() >= limit).map(|_| Stop::Time)
     }
 
-    /// Flushes the counters of the last expansions.
-    pub fn finish(&mut self) {
+    /// Flushes the counters of the last expansions; a verdict ends the search of the other threads.
+    pub fn finish(&mut self, has_verdict: bool) {
         self.safe_point();
+        if let Some(team) = self.team.filter(|_| has_verdict) {
+            team.end();
+        }
+    }
+
+    /// Whether the expansions are used up; a team grants more as long as there are any.
+    fn is_spent(&mut self) -> bool {
+        let Some(limit) = self.limits.expansions.as_mut().filter(|limit| self.stats.expansions >= **limit) else { return false };
+        let more = self.team.map_or(0, Team::grant);
+        *limit += more;
+        more == 0
+    }
+
+    /// Takes in what other threads have found out about the children, and how many are at work on each.
+    fn refresh(&self, team: &Team, children: &mut [Child]) {
+        for child in children.iter_mut().filter(|child| child.solved.is_none()) {
+            let (inside, left) = team.look(child.number_key);
+            if left != child.left
+                && let Some(numbers) = self.table.numbers(child.number_key)
+            {
+                child.phi = numbers.phi.max(1).into();
+                child.delta = numbers.delta.max(1).into();
+            }
+            child.left = left;
+            child.burden = child.delta.saturating_mul(inside.into()).min(INFINITE / 2);
+        }
     }
 
     /// Searches `node`, whose board is in the history and which is not decided, until its numbers reach a threshold.
@@ -242,10 +336,13 @@ impl<'a> Search<'a> {
         {
             return Value::Stopped(stop);
         }
-        if self.limits.expansions.is_some_and(|limit| self.stats.expansions >= limit) {
+        if self.is_spent() {
             return Value::Stopped(Stop::Expansions);
         }
         self.stats.expansions += 1;
+        if PhaseClock::samples(self.stats.expansions) {
+            self.clock.run(Counter::PhaseGenerate);
+        }
         let before = self.stats.expansions - 1;
         let number_key = self.number_key(node.key);
         let known = self.table.numbers(number_key);
@@ -254,42 +351,65 @@ impl<'a> Search<'a> {
         let spent_before = known.map_or(0, |numbers| u64::from(numbers.cost));
 
         let mut children = self.spare.pop().unwrap_or_default();
-        let value = self.expand(node, &mut children, threshold_phi, threshold_delta, is_root);
+        let value = self.expand(node, &mut children, threshold_phi, threshold_delta, known.is_some(), is_root);
         children.clear();
         self.spare.push(children);
+        self.phase(Counter::PhaseStore);
 
         let cost = spent_before + (self.stats.expansions - before);
         let cap = |number: u64| number.clamp(1, u32::MAX.into()) as u32;
-        match value {
+        let value = match value {
             Value::Open { phi, delta } => {
                 self.table.store_numbers(number_key, Numbers { phi: cap(phi), delta: cap(delta), cost: cap(cost) });
                 Value::Open { phi, delta }
             }
             Value::Won(Win { winner, margin, best, source: Source::Lemma(mut lemma) }) => {
                 lemma.cost = cost;
+                let key = self.lemma_key(node);
                 match node.canonical.sym {
-                    0 => self.table.store_lemma(node.key, &lemma),
-                    sym => self.table.store_lemma(node.key, &(*lemma).clone().map(self.geometry, sym)),
+                    0 => self.table.store_lemma(key, &lemma),
+                    sym => self.table.store_lemma(key, &(*lemma).clone().map(self.geometry, sym)),
                 }
                 self.stats.lemmas_stored += 1;
+                self.stats.counters.stored(lemma.created.prints().len(), lemma.excluded.len());
                 // The numbers that led here are about this history. Where the lemma is refused the position starts afresh: left in
                 // place, old numbers send the search round in circles on long superko fights (1x12: 0.42 M expansions instead of
                 // more than 2 M).
                 self.table.store_numbers(number_key, Numbers { phi: 1, delta: 1, cost: cap(cost) });
                 Value::Won(Win { winner, margin, best, source: Source::Lemma(lemma) })
             }
+            Value::Won(Win { winner, margin, best, source: Source::Assumed(Some(mut lemma)) }) => {
+                lemma.cost = cost;
+                let pruning = self.pruning.as_mut().expect("only a pruned search assumes anything");
+                pruning.give_up(node.key, &(*lemma).clone().map(self.geometry, node.canonical.sym));
+                self.table.store_numbers(number_key, Numbers { phi: 1, delta: 1, cost: cap(cost) });
+                Value::Won(Win { winner, margin, best, source: Source::Assumed(Some(lemma)) })
+            }
             Value::Won(win) => {
                 self.stats.path_only += 1;
                 Value::Won(win)
             }
             stopped => stopped,
-        }
+        };
+        self.clock.pause(&mut self.stats.counters);
+        value
     }
 
-    fn expand(&mut self, node: &Node, children: &mut Vec<Child>, threshold_phi: u64, threshold_delta: u64, is_root: bool) -> Value {
+    fn expand(
+        &mut self,
+        node: &Node,
+        children: &mut Vec<Child>,
+        threshold_phi: u64,
+        threshold_delta: u64,
+        revisited: bool,
+        is_root: bool,
+    ) -> Value {
         let mover = node.position.to_move;
         let board = node.position.board;
         let mut banned: Vec<Board> = Vec::new();
+
+        let idle = self.idle_points(node);
+        let (mut tempo, mut skipped) = (false, false);
 
         // All children first: their parts of the table arrive from memory while the next ones are made.
         self.add_child(children, Move::Pass, node.after_pass());
@@ -302,7 +422,13 @@ impl<'a> Search<'a> {
                 banned.push(placed.board);
                 continue;
             }
-            let child = Node::new(self.geometry, Position { board: placed.board, to_move: mover.opponent(), passes: 0 });
+            // One move of the kind is kept, to gain a tempo.
+            if idle >> point & 1 == 1 && std::mem::replace(&mut tempo, true) {
+                skipped = true;
+                self.stats.counters.count(Counter::MoveSkipped);
+                continue;
+            }
+            let child = self.node(Position { board: placed.board, to_move: mover.opponent(), passes: 0 });
             self.add_child(children, Move::Stone(point as u8), child);
         }
         for child in children.iter_mut() {
@@ -311,46 +437,84 @@ impl<'a> Search<'a> {
                 return Value::Won(self.compose_win(board, child.mv, reached.as_ref(), win));
             }
         }
+        self.phase(Counter::PhasePrior);
+        // First numbers last: often a child has decided the node before they are needed.
+        for child in children.iter_mut().filter(|child| child.delta == INFINITE && child.solved.is_none()) {
+            child.set_numbers(self.prior.numbers(child.node.position));
+        }
 
+        let rule = self.options.numbers;
+        let mut goes_on = revisited && rule.controls_thresholds();
         loop {
-            // phi = min over children of delta, delta = sum over children of phi (negamax); a solved child adds nothing.
-            let (mut sum, mut best, mut least, mut second) = (0u64, usize::MAX, INFINITE, INFINITE);
+            self.phase(Counter::PhaseSelect);
+            if let Some(team) = self.team {
+                self.refresh(team, children);
+            }
+            // phi = min over children of delta, delta from the children's phi by the number rule (negamax); a solved child adds nothing.
+            // Which child is next depends on its delta with the virtual loss; the node's own numbers do not.
+            let (mut replies, mut phi, mut best, mut least, mut second) = (Replies::default(), INFINITE, usize::MAX, INFINITE, INFINITE);
             for (index, child) in children.iter().enumerate() {
-                sum = (sum + child.phi).min(INFINITE);
-                if child.delta < least {
+                replies.add(child.phi);
+                phi = phi.min(child.delta);
+                let looks = child.delta + child.burden;
+                if looks < least {
                     second = least;
-                    least = child.delta;
+                    least = looks;
                     best = index;
-                } else if child.delta < second {
-                    second = child.delta;
+                } else if looks < second {
+                    second = looks;
                 }
             }
-            if best == usize::MAX {
-                return Value::Won(self.compose_loss(node, children, &banned));
+            if rule.ranks() {
+                children.iter().for_each(|child| replies.rank(child.phi));
             }
-            let (phi, delta) = (least, limited(sum));
+            if best == usize::MAX {
+                return Value::Won(self.compose_loss(node, children, &banned, skipped));
+            }
+            let delta = rule.disproof(&replies);
             if is_root {
                 self.control.root_phi.store(phi, Ordering::Relaxed);
                 self.control.root_delta.store(delta, Ordering::Relaxed);
             }
-            if phi >= threshold_phi || delta >= threshold_delta {
+            let (mut limit_phi, mut limit_delta) = (threshold_phi, threshold_delta);
+            if std::mem::take(&mut goes_on) {
+                (limit_phi, limit_delta) = (limit_phi.max(phi + 1), limit_delta.max(delta + 1));
+            }
+            if phi >= limit_phi || delta >= limit_delta {
                 return Value::Open { phi, delta };
             }
             let child = &mut children[best];
             let child_node = child.node;
             let (mv, reached) = (child.mv, child.reached());
-            let child_phi_threshold = (unlimited(threshold_delta.min(INFINITE)) - (sum - child.phi)).min(INFINITE);
+            let child_phi_threshold = rule.child_threshold(limit_delta, &replies, child.phi);
             // 1 + ε with ε = 0.3 (paper, section 5; findings 7.4).
-            let child_delta_threshold = threshold_phi.min(second.saturating_add(second / 10 * 3 + second % 10 * 3 / 10).max(second + 1));
+            let child_delta_threshold = limit_phi.min(second.saturating_add(second / 10 * 3 + second % 10 * 3 / 10).max(second + 1));
+            // With a virtual loss the next child need not be the one with the least delta; it gets something to do all the same.
+            let child_delta_threshold = child_delta_threshold.max(child.delta + 1);
             let stored = self.stats.lemmas_stored;
-            let look_again = std::mem::replace(&mut child.probed_at, stored) != stored;
+            // Other threads store lemmas all the time.
+            let look_again = std::mem::replace(&mut child.probed_at, stored) != stored || self.team.is_some();
+            let number_key = child.number_key;
             if let Some(reached) = reached {
                 self.history.push(reached);
             }
-            let known = if look_again { self.decided(&child_node) } else { None };
+            let known = if look_again { self.decided_with(&child_node, false) } else { None };
             let value = match known {
                 Some(win) => Value::Won(win),
-                None => self.search(&child_node, child_phi_threshold, child_delta_threshold, false),
+                None => {
+                    let timed = self.clock.pause(&mut self.stats.counters);
+                    if let Some(team) = self.team {
+                        team.enter(number_key);
+                    }
+                    let value = self.search(&child_node, child_phi_threshold, child_delta_threshold, false);
+                    if let Some(team) = self.team {
+                        children[best].left = team.leave(number_key);
+                    }
+                    if timed {
+                        self.clock.run(Counter::PhaseSelect);
+                    }
+                    value
+                }
             };
             if reached.is_some() {
                 self.history.pop();
@@ -369,10 +533,40 @@ impl<'a> Search<'a> {
         }
     }
 
+    #[inline]
+    fn phase(&mut self, phase: Counter) {
+        self.clock.enter(phase, &mut self.stats.counters);
+    }
+
+    /// A composed lemma; counts why there is none.
+    fn counted(&mut self, lemma: Result<Lemma, Counter>) -> Option<Lemma> {
+        lemma.map_err(|reason| self.stats.counters.count(reason)).ok()
+    }
+
+    /// Moves that pruning leaves out, all but the first.
+    fn idle_points(&mut self, node: &Node) -> u64 {
+        let Position { board, to_move, .. } = node.position;
+        if self.options.prune != Some(to_move) {
+            return 0;
+        }
+        let territory = self.static_leaves.certified(board.stones(to_move), self.history.stood(to_move));
+        prune::idle_points(self.geometry, board, to_move, territory)
+    }
+
     fn add_child(&self, children: &mut Vec<Child>, mv: Move, node: Node) {
         let number_key = self.number_key(node.key);
         self.table.prefetch(node.key, number_key);
-        children.push(Child { mv, node, number_key, phi: 0, delta: INFINITE, probed_at: self.stats.lemmas_stored, solved: None });
+        children.push(Child {
+            mv,
+            node,
+            number_key,
+            phi: 0,
+            delta: INFINITE,
+            probed_at: self.stats.lemmas_stored,
+            burden: 0,
+            left: 0,
+            solved: None,
+        });
     }
 
     /// Decides a child or gives it numbers; returns the win if it decides the node for the side that moved there.
@@ -381,7 +575,10 @@ impl<'a> Search<'a> {
         if let Some(&reached) = reached {
             self.history.push(reached);
         }
-        let decided = self.decided(&child.node);
+        // Before the numbers: what arrives in between is read again.
+        child.left = self.team.map_or(0, |team| team.look(child.number_key).1);
+        let known = self.table.numbers(child.number_key);
+        let decided = self.decided_with(&child.node, known.is_none());
         if reached.is_some() {
             self.history.pop();
         }
@@ -389,12 +586,10 @@ impl<'a> Search<'a> {
             Some(win) if win.winner == child.node.position.to_move => solve_child(child, win.source),
             Some(win) => return Some(win),
             None => {
-                let numbers = self
-                    .table
-                    .numbers(child.number_key)
-                    .unwrap_or_else(|| prior::numbers(self.geometry, child.node.position, self.need_black));
-                child.phi = numbers.phi.max(1).into();
-                child.delta = numbers.delta.max(1).into();
+                // Without numbers of its own the child keeps `delta` infinite and `solved` empty until all children are classified.
+                if let Some(numbers) = known {
+                    child.set_numbers(numbers);
+                }
             }
         }
         None
@@ -402,39 +597,57 @@ impl<'a> Search<'a> {
 
     fn compose_win(&mut self, board: Board, mv: Move, reached: Option<&KnownBoard>, child: Win) -> Win {
         let Win { winner, margin, source, .. } = child;
+        let assumed = matches!(source, Source::Assumed(_)) && !dropped(Dropped::PruneWin);
+        self.phase(Counter::PhaseCompose);
         let lemma = self.lemma(winner, source).and_then(|lemma| compose::win(self.geometry, board, mv, reached, lemma));
-        Win { winner, margin, best: Some(mv), source: lemma.map_or(Source::Path, |lemma| Source::Lemma(Box::new(lemma))) }
+        let lemma = self.counted(lemma);
+        Win { winner, margin, best: Some(mv), source: composed(lemma, assumed) }
     }
 
-    fn compose_loss(&mut self, node: &Node, children: &mut [Child], banned: &[Board]) -> Win {
+    fn compose_loss(&mut self, node: &Node, children: &mut [Child], banned: &[Board], skipped: bool) -> Win {
+        self.phase(Counter::PhaseCompose);
         let winner = node.position.to_move.opponent();
         let mut loss = Loss::new(winner, node.position.board);
+        let mut assumed = prune::marks(skipped);
         for child in children {
             let source = child.solved.take().expect("every child is won by the opponent");
+            assumed |= matches!(source, Source::Assumed(_)) && !dropped(Dropped::PruneLoss);
             match self.lemma(winner, source) {
-                Some(lemma) => loss.reply(self.geometry, child.reached().as_ref(), &lemma),
-                None => loss.path_only(),
+                Ok(lemma) => loss.reply(self.geometry, child.reached().as_ref(), &lemma),
+                Err(reason) => loss.path_only(reason),
             }
         }
         for &board in banned {
             self.stats.banned_replies += 1;
+            self.stats.counters.count(Counter::MoveBanned);
             // A lemma that applies anyway keeps the board out of X (theory, Composition). The board is in the history already.
-            let child = Node::new(self.geometry, Position { board, to_move: winner, passes: 0 });
-            let cover = self.decided(&child).filter(|win| win.winner == winner).and_then(|win| self.lemma(winner, win.source));
+            let child = self.node(Position { board, to_move: winner, passes: 0 });
+            let cover = self.proven(&child, true).filter(|win| win.winner == winner).and_then(|win| self.lemma(winner, win.source).ok());
             match cover {
                 Some(lemma) => loss.reply(self.geometry, Some(&KnownBoard::new(board, child.canonical)), &lemma),
                 None => loss.banned(board),
             }
         }
-        let lemma = loss.finish();
+        self.phase(Counter::PhaseCompose);
+        let lemma = self.counted(loss.finish());
         // A path-only loss still wins by what the komi asks.
         let margin = lemma.as_ref().map_or(self.need(winner), |lemma| lemma.margin.into());
-        Win { winner, margin, best: None, source: lemma.map_or(Source::Path, |lemma| Source::Lemma(Box::new(lemma))) }
+        Win { winner, margin, best: None, source: composed(lemma, assumed) }
     }
 }
 
 fn solve_child(child: &mut Child, source: Source) {
     child.phi = 0;
     child.delta = INFINITE;
+    child.burden = 0;
     child.solved = Some(source);
+}
+
+/// What a composed result rests on.
+fn composed(lemma: Option<Lemma>, assumed: bool) -> Source {
+    match lemma.map(Box::new) {
+        lemma if assumed => Source::Assumed(lemma),
+        Some(lemma) => Source::Lemma(lemma),
+        None => Source::Path,
+    }
 }

@@ -69,6 +69,11 @@ impl History {
         self.stood.last().expect("never empty").stones(color)
     }
 
+    /// A hash of the set of boards: the same in whatever order they came.
+    pub fn signature(&self) -> u64 {
+        self.boards.iter().fold(0, |signature, known| signature ^ mix(known.board.black ^ mix(known.board.white ^ 1)))
+    }
+
     /// The boards, in the order they came.
     pub fn boards(&self) -> &[KnownBoard] {
         &self.boards

@@ -2,6 +2,7 @@
 //! oracle that everything is compared with.
 #![forbid(unsafe_code)]
 
+mod ablation;
 mod bench;
 mod board_set;
 mod compose;
@@ -9,29 +10,39 @@ mod dfpn;
 mod history;
 mod komi;
 mod lemma;
+mod look_ahead;
 mod lookup;
 mod memory_table;
 pub mod mutation;
+mod number_rule;
 mod oracle;
-mod prior;
+mod parallel;
+pub mod prior;
+mod prune;
 mod region_claim;
 mod region_game;
 mod selftest;
 mod solver;
 mod static_leaf;
+mod statistics;
 mod table;
 mod transfer;
 mod value;
 
+pub use ablation::{Ablated, Comparison, Ratio, Subject, SuiteCounts, VariantRow, compare};
 pub use bench::{BenchReport, BenchRow, bench};
 pub use board_set::{BoardSet, Cube, Print};
 pub use komi::{Komi, KomiError};
 pub use lemma::Lemma;
 pub use lookup::{Bounds, Lookup, lookup};
 pub use memory_table::MemoryTable;
+pub use number_rule::NumberRule;
 pub use oracle::Oracle;
+pub use parallel::MOST_THREADS;
+pub use prior::Prior;
 pub use region_game::RegionLimits;
 pub use selftest::{NewTable, SelftestOptions, SelftestReport, selftest};
-pub use solver::{Control, Limits, Options, Outcome, SearchStats, Stop, solve, solve_with};
+pub use solver::{Control, Limits, Options, Outcome, STACK_BYTES, SearchStats, Stop, solve, solve_with};
+pub use statistics::{Counter, Counters, Group, SharedCounters};
 pub use table::{LemmaHead, LemmaSets, Numbers, PositionKey, SetsHandle, Table, position_key};
 pub use value::{Proof, ValueSearch};

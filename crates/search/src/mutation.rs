@@ -14,6 +14,16 @@ pub enum Dropped {
     C1,
     /// C2 of static leaves: not after the winner's own pass.
     C2,
+    /// Look-ahead: no winner stone of the history on the points to be played.
+    AheadC1,
+    /// Look-ahead: the points to be played enter the lemma's `T`.
+    AheadTerritory,
+    /// Look-ahead l2: not after the winner's own pass.
+    AheadC2,
+    /// Look-ahead l2: a capture of a chain in atari stops the ways that need it.
+    AheadAtari,
+    /// Look-ahead l2: the loser may take the point himself.
+    AheadOccupied,
     /// Occupied points of an eye must touch the chain as well.
     Pureness,
     /// C1 of region games: no winner stone of the history on the claimed regions.
@@ -48,20 +58,62 @@ pub enum Dropped {
     PassBack,
     /// A stored lemma is carried to the position through the symmetry that links them.
     Symmetry,
+    /// A loss of the pruned side at a node where moves were skipped is no proof.
+    PruneSkipped,
+    /// A win composed from a result that is no proof is none.
+    PruneWin,
+    /// A loss composed from a result that is no proof is none.
+    PruneLoss,
+    /// What is no proof is no verdict.
+    PruneVerdict,
+}
+
+/// What a hash collision, a corrupted entry or a torn one would do to a search (paper, section 8.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A lemma that the reuse test has refused is used.
+    UnsoundReuse,
+    /// A lemma that applies is read with its winner reversed.
+    ReversedWinner,
+    /// A lemma that applies is read with the territory and the bounds of another one of its position.
+    TornEntry,
 }
 
 #[cfg(feature = "mutation")]
 mod switch {
-    use super::Dropped;
+    use super::{Dropped, Fault};
     use std::cell::Cell;
 
     thread_local! {
         static DROPPED: Cell<Option<Dropped>> = const { Cell::new(None) };
+        /// The fault, one in how many chances, the state of the generator, and how often it has struck.
+        static FAULT: Cell<(Option<Fault>, u64, u64, u64)> = const { Cell::new((None, 1, 0, 0)) };
+    }
+
+    /// Makes `fault` strike at one in `one_in` chances on this thread, as `seed` has it; `None` ends it. Returns how often the last one struck.
+    pub fn inject(fault: Option<Fault>, one_in: u64, seed: u64) -> u64 {
+        FAULT.replace((fault, one_in, seed, 0)).3
+    }
+
+    pub(crate) fn strikes(fault: Fault) -> bool {
+        let (wanted, one_in, state, count) = FAULT.get();
+        if wanted != Some(fault) {
+            return false;
+        }
+        let state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let struck = (state >> 33).is_multiple_of(one_in);
+        FAULT.set((wanted, one_in, state, count + u64::from(struck)));
+        struck
     }
 
     /// Switches `condition` off on this thread (`None`: everything on).
     pub fn drop_condition(condition: Option<Dropped>) {
         DROPPED.set(condition);
+    }
+
+    /// What is switched off on this thread, for [`drop_condition`] on a thread that helps it.
+    pub(crate) fn current() -> Option<Dropped> {
+        DROPPED.get()
     }
 
     pub(crate) fn dropped(condition: Dropped) -> bool {
@@ -70,12 +122,26 @@ mod switch {
 }
 
 #[cfg(feature = "mutation")]
-pub use switch::drop_condition;
+pub(crate) use switch::{current, dropped, strikes};
 #[cfg(feature = "mutation")]
-pub(crate) use switch::dropped;
+pub use switch::{drop_condition, inject};
 
 #[cfg(not(feature = "mutation"))]
 #[inline(always)]
 pub(crate) fn dropped(_: Dropped) -> bool {
     false
 }
+
+#[cfg(not(feature = "mutation"))]
+#[inline(always)]
+pub(crate) fn strikes(_: Fault) -> bool {
+    false
+}
+
+#[cfg(not(feature = "mutation"))]
+pub(crate) fn current() -> Option<Dropped> {
+    None
+}
+
+#[cfg(not(feature = "mutation"))]
+pub(crate) fn drop_condition(_: Option<Dropped>) {}

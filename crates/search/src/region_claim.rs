@@ -1,10 +1,9 @@
 //! Claims of static territory and of regions won by local games together (the lemma is proved in [`crate::region_game`]).
 
-use crate::RegionLimits;
 use crate::mutation::{Dropped, dropped};
 use crate::region_game::{Local, RegionGames};
-use crate::static_leaf::StaticWin;
-use superko_rules::{Color, Geometry, Position, PureEyes};
+use crate::static_leaf::{LeafKind, StaticWin};
+use superko_rules::{Color, Geometry, Move, Position, PureEyes};
 
 /// A region that the claim may hold.
 #[derive(Clone, Copy, Default)]
@@ -25,46 +24,37 @@ impl Part {
     }
 }
 
-/// The regions beside `X*` and `T*` that are small enough to be read. Each has a point that no wall touches, so none is an eye.
-pub(crate) fn open_regions(geometry: &Geometry, eyes: &PureEyes, limits: RegionLimits) -> Vec<u64> {
-    if eyes.alive == 0 || limits.region == 0 {
-        return Vec::new();
-    }
-    let settled = eyes.regions.iter().fold(eyes.alive, |set, region| set | region);
-    geometry.components(geometry.full() & !settled).filter(|region| region.count_ones() as usize <= limits.region).collect()
-}
-
-/// What is asked of a claim.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Question {
-    pub position: Position,
-    pub winner: Color,
-    /// Points that the claim must reach.
-    pub wanted: i32,
-    /// Points on which some board of the history has a winner stone.
-    pub stood: u64,
-}
-
-/// A claim of the points wanted that needs a region game; pure eyes alone are known to fall short, and C2 has been tested. `open` are the
-/// [`open_regions`] of the winner's stones.
-pub(crate) fn claim(games: &mut RegionGames, eyes: &PureEyes, open: &[u64], question: Question) -> Option<StaticWin> {
-    let Question { position, winner, wanted, stood } = question;
-    if open.is_empty() {
+/// A claim of at least `wanted` points for `winner` that needs a region game; pure eyes alone are known to fall short. C2 has been
+/// tested. `stood` are the points on which some board of the history has a winner stone.
+pub(crate) fn claim(
+    geometry: &Geometry,
+    games: &mut RegionGames,
+    eyes: PureEyes,
+    position: Position,
+    winner: Color,
+    wanted: i32,
+    stood: u64,
+) -> Option<StaticWin> {
+    if eyes.alive == 0 || games.limits().region == 0 {
         return None;
     }
     let stones = position.board.stones(winner);
-    let alive = eyes.alive.count_ones() as i32;
-    // C1, for territory of either kind.
-    let settled = || eyes.regions.iter().copied().filter(|&region| region & stood == 0 || dropped(Dropped::C1));
-    let open = || open.iter().copied().filter(|&region| region & !stones & stood == 0 || dropped(Dropped::RegionC1));
-    let size = |set: u64| set.count_ones() as i32;
-    let mut possible = alive + settled().map(size).sum::<i32>() + open().map(size).sum::<i32>();
-    if possible < wanted {
-        return None;
+    let mut have = eyes.alive.count_ones() as i32;
+    let mut parts: Vec<Part> = Vec::new();
+    for region in eyes.regions(geometry).filter(|region| region & stood == 0 || dropped(Dropped::C1)) {
+        let part = Part { region, territory: region, ..Part::default() };
+        have += part.size();
+        parts.push(part);
     }
-    let mut parts: Vec<Part> = settled().map(|region| Part { region, territory: region, ..Part::default() }).collect();
-    let mut have = alive + parts.iter().map(Part::size).sum::<i32>();
-    let mut open: Vec<Part> = open().map(|region| Part { region, territory: region & !stones, by_game: true, ..Part::default() }).collect();
+    // Points that are neither alive nor in the settled territory: every region of these has a point that no wall touches.
+    let settled = eyes.alive | eyes.territory;
+    let mut open: Vec<Part> = geometry
+        .components(geometry.full() & !settled)
+        .map(|region| Part { region, territory: region & !stones, by_game: true, ..Part::default() })
+        .filter(|part| part.size() as usize <= games.limits().region)
+        .filter(|part| part.territory & stood == 0 || dropped(Dropped::RegionC1))
+        .collect();
+    let mut possible = have + open.iter().map(Part::size).sum::<i32>();
     // Small regions first: they are read quickly, and one that is lost often settles the matter.
     open.sort_unstable_by_key(|part| (part.size(), part.region));
     let winner_moves = position.to_move == winner;
@@ -86,7 +76,7 @@ pub(crate) fn claim(games: &mut RegionGames, eyes: &PureEyes, open: &[u64], ques
     }
     // Drop what the win does not need: a small territory is violated by few histories.
     parts.sort_unstable_by_key(|part| (part.size(), part.region));
-    let points = games.geometry().points() as i32;
+    let points = geometry.points() as i32;
     parts.retain(|part| {
         let spare = have - part.size() >= wanted;
         have -= if spare { part.size() } else { 0 };
@@ -98,8 +88,8 @@ pub(crate) fn claim(games: &mut RegionGames, eyes: &PureEyes, open: &[u64], ques
         winner,
         margin: 2 * have - points,
         territory: parts.iter().fold(0, |set, part| set | part.territory),
-        by_region_game: local.is_some(),
-        local_move: local.and_then(|part| part.local_move),
+        kind: if local.is_some() { LeafKind::RegionGame } else { LeafKind::PureEyes },
+        best: local.and_then(|part| part.local_move).map(Move::Stone),
     })
 }
 

@@ -211,10 +211,6 @@ impl RegionGames {
         RegionGames { geometry, limits, known: HashMap::default(), left: 0 }
     }
 
-    pub fn geometry(&self) -> &'static Geometry {
-        self.geometry
-    }
-
     pub fn limits(&self) -> RegionLimits {
         self.limits
     }

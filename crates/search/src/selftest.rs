@@ -3,18 +3,21 @@
 //! A case is one game. The oracle finds the value of its late prefixes; the solver must agree at komi around that value, around what
 //! pure eyes and region games claim, and at random, on a fresh table, on one table for all prefixes, siblings and mirror images, on a table that
 //! forgets, and without static knowledge. Then lemmas are drawn from the shared table and put to the oracle under histories made
-//! to their conditions: this tests what a lemma states, not only how it was used.
+//! to their conditions: this tests what a lemma states, not only how it was used. The same goes for several threads on one table.
 
-mod draw;
+pub(crate) mod draw;
 mod forgetful;
 mod lemmas;
 mod regions;
 
 use crate::region_game::RegionGames;
-use crate::{Bounds, Komi, Limits, MemoryTable, Options, Oracle, RegionLimits, Table, lookup, solve_with};
+use crate::{
+    Bounds, Counter, Komi, Limits, MemoryTable, NumberRule, Options, Oracle, Prior, RegionLimits, Stop, Table, lookup, solve_with,
+};
 use draw::Rng;
 use forgetful::ForgetfulTable;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use superko_rules::{Color, Game, Geometry, Illegal, Move, PureEyes, board_rows, parse_board_size};
 
@@ -34,6 +37,8 @@ pub struct SelftestOptions {
     pub cases: Option<u64>,
     /// Makes a further table to compare on, one a case; the production table is in a crate above this one.
     pub table: Option<NewTable>,
+    /// Threads of the variants that search in parallel. Up to 1 leaves them out: a seed then reproduces every count.
+    pub threads: usize,
 }
 
 /// What was compared.
@@ -64,7 +69,7 @@ const SOLVER_BUDGET: u64 = 2_000_000;
 const MOST_PREFIXES: usize = 8;
 
 /// What the report counts, in its order.
-const COVERAGE: [&str; 21] = [
+const COVERAGE: [&str; 26] = [
     "positions after captures",
     "positions with a superko ban",
     "positions from a diagram",
@@ -72,13 +77,18 @@ const COVERAGE: [&str; 21] = [
     "pure-eye claims that a past capture refutes",
     "region-game claims",
     "region-game claims that the history refutes",
+    "solves with a random prior",
     "solves with lemma hits",
     "solves with rejected lemmas",
     "solves with static leaves",
     "solves with region games",
+    "solves with look-ahead leaves",
     "solves with banned replies",
     "solves with path-only proofs",
+    "solves with skipped moves",
+    "solves whose pruned side fails",
     "solves that hit the limit",
+    "solves with several threads",
     "look-ups that know the value",
     "lemmas checked",
     "lemmas checked, X not empty",
@@ -111,12 +121,14 @@ pub fn selftest(options: &SelftestOptions, progress: &mut dyn FnMut(&SelftestRep
         let mut run = Case {
             deadline,
             geometry,
+            prior: draw_prior(seed),
             seed,
             rng: Rng::new(seed),
             oracle: Oracle::new(ORACLE_BUDGET),
             games: RegionGames::new(geometry, RegionLimits::default()),
             report: &mut report,
             counts: &mut counts,
+            threads: options.threads,
         };
         run.play(options.table.map(|make| make(geometry)).as_deref());
         report.coverage = COVERAGE.iter().map(|&name| (name.to_owned(), counts[name])).collect();
@@ -127,6 +139,15 @@ pub fn selftest(options: &SelftestOptions, progress: &mut dyn FnMut(&SelftestRep
     }
     report.coverage = COVERAGE.iter().map(|&name| (name.to_owned(), counts[name])).collect();
     report
+}
+
+/// The built-in prior, or in every other case a net of random weights: no prior may change a verdict.
+fn draw_prior(seed: u64) -> &'static Prior {
+    static RANDOM: [OnceLock<Prior>; 4] = [const { OnceLock::new() }; 4];
+    match seed % 8 {
+        odd @ (1 | 3 | 5 | 7) => RANDOM[odd as usize / 2].get_or_init(|| Prior::random(odd)),
+        _ => Prior::builtin(),
+    }
 }
 
 /// A position with its value.
@@ -140,12 +161,14 @@ struct Case<'a> {
     /// A solve under way ends here: on large boards a case would run far past the time asked for.
     deadline: Instant,
     geometry: &'static Geometry,
+    prior: &'static Prior,
     seed: u64,
     rng: Rng,
     oracle: Oracle,
     games: RegionGames,
     report: &'a mut SelftestReport,
     counts: &'a mut BTreeMap<&'static str, u64>,
+    threads: usize,
 }
 
 impl Case<'_> {
@@ -172,14 +195,31 @@ impl Case<'_> {
             komi.push(Komi::below(self.rng.below(2 * points + 1) as i32 - points as i32));
             self.rng.shuffle(&mut komi);
             for &komi in &komi {
-                let plain = Options { static_knowledge: false, ..Options::default() };
+                // Before the others on the same table: what a pruned solve leaves there must serve them.
+                let prune = Some(if self.rng.one_in(2) { Color::Black } else { Color::White });
+                let pruned = Options { prune, ..Options::default() };
+                self.compare("one side pruned, one table for all prefixes", pruned, &shared, game, *value, komi);
+                if let Some(table) = given {
+                    self.compare("one side pruned, the production table", pruned, table, game, *value, komi);
+                }
+                let numbers = NumberRule::ALL[self.rng.below(NumberRule::ALL.len())];
+                let plain = Options { static_knowledge: false, numbers, ..Options::default() };
+                let eyes_only = Options { look_ahead: false, ..Options::default() };
                 self.compare("one table for all prefixes", Options::default(), &shared, game, *value, komi);
                 if let Some(table) = given {
                     self.compare("the production table for all prefixes", Options::default(), table, game, *value, komi);
                 }
                 self.compare("a fresh table", Options::default(), &MemoryTable::new(self.geometry), game, *value, komi);
+                self.compare("a fresh table, no look-ahead", eyes_only, &MemoryTable::new(self.geometry), game, *value, komi);
                 self.compare("a table that forgets", Options::default(), &forgetful, game, *value, komi);
-                self.compare("a fresh table, no static knowledge", plain, &MemoryTable::new(self.geometry), game, *value, komi);
+                self.compare(
+                    "a fresh table, no static knowledge, any number rule",
+                    plain,
+                    &MemoryTable::new(self.geometry),
+                    game,
+                    *value,
+                    komi,
+                );
                 if self.geometry.points() >= 10 && self.rng.one_in(2) {
                     let eyes = Options { region_games: RegionLimits::OFF, ..Options::default() };
                     self.compare("one table for all prefixes, pure eyes only", eyes, &shared, game, *value, komi);
@@ -216,6 +256,30 @@ impl Case<'_> {
         if !self.ends() {
             self.probe_regions(&shared);
         }
+        if self.threads > 1 && !self.ends() {
+            self.play_in_parallel(&judged, given);
+        }
+    }
+
+    /// Several threads on tables of their own, so that all else repeats exactly: one for all prefixes, one that forgets what another
+    /// thread has just found to apply, and the production table. What the threads' lemmas state is put to the oracle too.
+    fn play_in_parallel(&mut self, judged: &[Judged], given: Option<&dyn Table>) {
+        let shared = MemoryTable::new(self.geometry);
+        let forgetful = ForgetfulTable::new(self.geometry, self.seed, 1 + self.seed % 6);
+        let options = Options { threads: self.threads, ..Options::default() };
+        for Judged { game, value } in judged {
+            for komi in [Komi::below(*value + 1), Komi::below(*value)] {
+                self.compare("several threads, one table for all prefixes", options, &shared, game, *value, komi);
+                self.compare("several threads, a table that forgets", options, &forgetful, game, *value, komi);
+                if let Some(table) = given {
+                    self.compare("several threads, the production table", options, table, game, *value, komi);
+                }
+                if self.ends() {
+                    return;
+                }
+            }
+        }
+        self.check_lemmas(&shared, judged);
     }
 
     /// Values of the latest prefixes that the oracle can judge, and of some of their siblings.
@@ -278,8 +342,7 @@ impl Case<'_> {
     fn claims(&self, game: &Game) -> Vec<(Color, i32)> {
         let margin = |winner: Color| {
             let eyes = PureEyes::analyze(self.geometry, game.position().board.stones(winner));
-            let points = eyes.alive.count_ones() + eyes.regions.iter().map(|region| region.count_ones()).sum::<u32>();
-            (eyes.alive != 0).then_some((winner, 2 * points as i32 - self.geometry.points() as i32))
+            (eyes.alive != 0).then_some((winner, 2 * eyes.points() as i32 - self.geometry.points() as i32))
         };
         [Color::Black, Color::White].into_iter().filter_map(margin).collect()
     }
@@ -300,6 +363,10 @@ impl Case<'_> {
 
     /// The same where the oracle knows only that Black's margin lies within `bounds`, which do not straddle the komi.
     fn compare_bounds(&mut self, variant: &str, options: Options, table: &dyn Table, game: &Game, bounds: (i32, i32), komi: Komi) {
+        let options = Options { prior: self.prior, ..options };
+        if !std::ptr::eq(self.prior, Prior::builtin()) {
+            self.count("solves with a random prior");
+        }
         let limits = Limits { expansions: Some(SOLVER_BUDGET), time: Some(self.deadline.saturating_duration_since(Instant::now())) };
         let outcome = solve_with(options, table, game, komi, limits, &crate::Control::default());
         let stats = outcome.stats;
@@ -307,17 +374,26 @@ impl Case<'_> {
             ("solves with lemma hits", stats.hits),
             ("solves with rejected lemmas", stats.rejected),
             ("solves with static leaves", stats.static_leaves),
-            ("solves with region games", stats.region_leaves),
+            ("solves with region games", stats.counters.get(Counter::LeafRegionGame)),
+            (
+                "solves with look-ahead leaves",
+                [Counter::LeafOneMove, Counter::LeafMiai, Counter::LeafMoveToMiai].map(|kind| stats.counters.get(kind)).iter().sum(),
+            ),
             ("solves with banned replies", stats.banned_replies),
             ("solves with path-only proofs", stats.path_only),
+            ("solves with skipped moves", stats.counters.get(Counter::MoveSkipped)),
+            ("solves with several threads", u64::from(outcome.threads > 1)),
         ] {
             if number > 0 {
                 self.count(name);
             }
         }
-        let Ok((winner, margin)) = outcome.verdict else {
-            self.count("solves that hit the limit");
-            return;
+        let (winner, margin) = match outcome.verdict {
+            Ok(verdict) => verdict,
+            Err(stop) => {
+                self.count(if stop == Stop::Pruned { "solves whose pruned side fails" } else { "solves that hit the limit" });
+                return;
+            }
         };
         self.report.comparisons += 1;
         let (lower, upper) = bounds;

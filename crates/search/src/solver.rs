@@ -2,10 +2,16 @@
 
 use crate::board_set::KnownBoard;
 use crate::dfpn::{INFINITE, Node, Search, Source, Value, Win};
-use crate::{Komi, RegionLimits, Table};
+use crate::mutation::{Dropped, dropped};
+use crate::static_leaf::keep_territory;
+use crate::{Ablated, Counters, Komi, NumberRule, Prior, RegionLimits, SharedCounters, Table, parallel};
+use std::ops::AddAssign;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 use superko_rules::{Color, Game, Move, Position, bits};
+
+/// Stack of a thread that searches: the recursion goes as deep as a game is long. Only touched pages cost memory.
+pub const STACK_BYTES: usize = 1 << 30;
 
 /// When to give up. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,9 +40,11 @@ pub struct Control {
     pub rejected: AtomicU64,
     /// Lemmas stored.
     pub lemmas_stored: AtomicU64,
-    /// Root proof number at the last safe point (of the root's side to move).
+    /// Everything else that is counted.
+    pub counters: SharedCounters,
+    /// Root proof number as one of the threads last saw it (of the root's side to move).
     pub root_phi: AtomicU64,
-    /// Root disproof number at the last safe point.
+    /// Root disproof number likewise.
     pub root_delta: AtomicU64,
 }
 
@@ -49,6 +57,8 @@ pub enum Stop {
     Time,
     /// The stop flag.
     Asked,
+    /// The pruned side did not win without the moves that were skipped; with them it may.
+    Pruned,
 }
 
 /// Counts of one `solve` call.
@@ -68,26 +78,76 @@ pub struct SearchStats {
     pub lemmas_stored: u64,
     /// Positions decided by static knowledge: pure-eye analysis, with or without region games.
     pub static_leaves: u64,
-    /// Those of them whose claim holds a region won by a local game.
-    pub region_leaves: u64,
     /// Proofs that hold on their own path only and were not stored.
     pub path_only: u64,
     /// Replies that superko banned at a lost position.
     pub banned_replies: u64,
+    /// Everything else that is counted.
+    pub counters: Counters,
 }
 
-/// Mechanisms that may be switched off for comparison. None changes a verdict.
+impl AddAssign for SearchStats {
+    fn add_assign(&mut self, other: SearchStats) {
+        // Taken apart, so that no count can be forgotten.
+        let SearchStats {
+            expansions,
+            distinct_nodes,
+            probes,
+            hits,
+            rejected,
+            lemmas_stored,
+            static_leaves,
+            path_only,
+            banned_replies,
+            counters,
+        } = other;
+        self.expansions += expansions;
+        self.distinct_nodes += distinct_nodes;
+        self.probes += probes;
+        self.hits += hits;
+        self.rejected += rejected;
+        self.lemmas_stored += lemmas_stored;
+        self.static_leaves += static_leaves;
+        self.path_only += path_only;
+        self.banned_replies += banned_replies;
+        self.counters = self.counters.plus(&counters);
+    }
+}
+
+/// Mechanisms that may be switched off for comparison, and the number of threads. None changes a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Pure-eye leaves.
     pub static_knowledge: bool,
     /// Region games at those leaves ([`RegionLimits::OFF`]: none).
     pub region_games: RegionLimits,
+    /// Static look-ahead, on top of pure eyes.
+    pub look_ahead: bool,
+    /// How disproof numbers come from the children's numbers.
+    pub numbers: NumberRule,
+    /// Skip moves of this side that rarely help it (paper, end of section 4); where it fails for that, the result is
+    /// [`Stop::Pruned`].
+    pub prune: Option<Color>,
+    /// What only the ablation command switches off.
+    pub ablated: Ablated,
+    /// Threads that search together, at most [`crate::MOST_THREADS`]; 0 counts as 1.
+    pub threads: usize,
+    /// First numbers of unexpanded positions.
+    pub prior: &'static Prior,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { static_knowledge: true, region_games: RegionLimits::default() }
+        Options {
+            static_knowledge: true,
+            region_games: RegionLimits::default(),
+            look_ahead: true,
+            prior: Prior::builtin(),
+            numbers: NumberRule::default(),
+            prune: None,
+            ablated: Ablated::default(),
+            threads: 1,
+        }
     }
 }
 
@@ -101,8 +161,10 @@ pub struct Outcome {
     pub best_move: Option<Move>,
     /// A line of best play as far as stored proofs show it; starts with `best_move` where there is one.
     pub principal_variation: Vec<Move>,
-    /// Counts of this call.
+    /// Counts of this call, summed over its threads.
     pub stats: SearchStats,
+    /// Threads that searched.
+    pub threads: usize,
 }
 
 /// Decides who wins `game` at `komi`, with the table's lemmas and the whole superko history of the game.
@@ -113,10 +175,20 @@ pub fn solve(table: &dyn Table, game: &Game, komi: Komi, limits: Limits, control
     solve_with(Options::default(), table, game, komi, limits, control)
 }
 
-/// [`solve`] with some mechanisms switched off.
+/// [`solve`] with the mechanisms and the number of threads that `options` asks for. Threads beyond the calling one bring a stack of
+/// [`STACK_BYTES`] each; with several, counts do not repeat.
 pub fn solve_with(options: Options, table: &dyn Table, game: &Game, komi: Komi, limits: Limits, control: &Control) -> Outcome {
-    let mut search = Search::new(table, game, komi, options, limits, control);
-    let root = Node::new(game.geometry(), game.position());
+    let new_search = |limits| Search::new(table, game, komi, options, limits, control);
+    let mut search = new_search(limits);
+    let root = search.node(game.position());
+    if options.threads <= 1 {
+        return attempt(&mut search, root);
+    }
+    parallel::solve(options.threads, limits, &new_search, root)
+}
+
+/// One thread's search from the root.
+pub(crate) fn attempt(search: &mut Search<'_>, root: Node) -> Outcome {
     let win = match search.decided(&root) {
         Some(win) => Ok(win),
         None => match search.search(&root, INFINITE, INFINITE, true) {
@@ -125,14 +197,19 @@ pub fn solve_with(options: Options, table: &dyn Table, game: &Game, komi: Komi, 
             Value::Open { .. } => unreachable!("no sum of numbers reaches the root's thresholds"),
         },
     };
-    search.finish();
+    // What rests on skipped moves is no proof, so it is no verdict either.
+    let win = match win {
+        Ok(Win { source: Source::Assumed(_), .. }) if !dropped(Dropped::PruneVerdict) => Err(Stop::Pruned),
+        win => win,
+    };
+    search.finish(matches!(win, Ok(_) | Err(Stop::Pruned)));
     let stats = search.stats;
     let (verdict, line) = match win {
-        Ok(win) => (Ok((win.winner, win.margin)), principal_variation(&mut search, root, win)),
+        Ok(win) => (Ok((win.winner, win.margin)), principal_variation(search, root, win)),
         Err(stop) => (Err(stop), Vec::new()),
     };
     let winner_moves = verdict.is_ok_and(|(winner, _)| winner == root.position.to_move);
-    Outcome { verdict, best_move: line.first().copied().filter(|_| winner_moves), principal_variation: line, stats }
+    Outcome { verdict, best_move: line.first().copied().filter(|_| winner_moves), principal_variation: line, stats, threads: 1 }
 }
 
 /// Follows stored proofs: the winner's proven move, and for the loser the reply whose refutation cost most.
@@ -146,9 +223,10 @@ fn principal_variation(search: &mut Search<'_>, root: Node, win: Win) -> Vec<Mov
         }
         let mv = if node.position.to_move == winner {
             match current.source {
-                // A claimed region game goes on by the move that wins it; the strategy of Lemma 1 comes after all of them.
-                Source::Static(claim) => {
-                    Some(claim.local_move.map_or_else(|| keep_territory(search, node.position, claim.territory), Move::Stone))
+                // A claim that names no move is kept by the strategy of Lemma 1.
+                Source::Static(claim) if claim.best.is_none() => {
+                    let Position { board, .. } = node.position;
+                    Some(keep_territory(search.geometry, board, winner, claim.territory, |next| !search.history.contains(next)))
                 }
                 _ => current.best,
             }
@@ -179,21 +257,11 @@ fn step(search: &mut Search<'_>, node: &Node, mv: Move) -> Option<Node> {
             Position { board: placed.board, to_move: to_move.opponent(), passes: 0 }
         }
     };
-    let next = Node::new(search.geometry, next);
+    let next = search.node(next);
     if mv != Move::Pass && !search.history.push(KnownBoard::new(next.position.board, next.canonical)) {
         return None;
     }
     Some(next)
-}
-
-/// The strategy of the paper's Lemma 1: take a liberty of an intruding chain, or pass if there is none.
-fn keep_territory(search: &Search<'_>, position: Position, territory: u64) -> Move {
-    let board = position.board;
-    let intruders = board.stones(position.to_move.opponent()) & territory;
-    let empty = search.geometry.full() & !board.occupied();
-    bits(search.geometry.neighbors(intruders) & empty & territory)
-        .find(|&point| board.place(search.geometry, position.to_move, point).is_ok_and(|placed| !search.history.contains(placed.board)))
-        .map_or(Move::Pass, |point| Move::Stone(point as u8))
 }
 
 fn costliest_reply(search: &mut Search<'_>, node: &Node) -> Option<Move> {

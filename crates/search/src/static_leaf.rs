@@ -1,47 +1,95 @@
 //! Static leaves: pure-eye analysis under C1 and C2, claiming the least territory that the win needs (paper, section 4; findings 1.3),
 //! and region games where pure eyes alone fall short.
 
-use crate::RegionLimits;
+use crate::Counter;
 use crate::board_set::mix;
 use crate::mutation::{Dropped, dropped};
-use crate::region_claim::{self, Question};
 use crate::region_game::RegionGames;
-use superko_rules::{Color, Geometry, Position, PureEyes};
+use crate::{RegionLimits, region_claim};
+use superko_rules::{Board, Color, Geometry, Move, Position, PureEyes, bits};
 
-/// Slots of the direct-mapped cache; pure eyes depend on one player's stones only, which recur far more often than positions.
-const CACHE_SLOTS: usize = 1 << 13;
+/// Slots of the direct-mapped cache, as a power of two; pure eyes depend on one player's stones only, which recur far more often
+/// than positions.
+const CACHE_BITS: usize = 17;
 
 pub(crate) struct StaticLeaves {
     geometry: &'static Geometry,
     /// Placed by a hash of the stones.
-    cache: Vec<Cached>,
+    cache: Vec<Known>,
     games: RegionGames,
 }
 
-/// What depends on one player's stones only.
-#[derive(Clone, Default)]
-struct Cached {
+/// What is known of the player who has `stones`; one cache line. The sets of [`crate::look_ahead`] belong to one komi, by the player's colour.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Known {
     stones: u64,
     eyes: PureEyes,
-    /// Regions beside `X*` and `T*` that are small enough for region games.
-    open: Vec<u64>,
+    pub completions: [u64; 2],
+    pub makes_two: [u64; 2],
+    /// Which of the four sets have been computed, one bit each.
+    pub computed: u64,
 }
 
-/// A certified win: `margin` rests on no `winner` stone ever having been captured on `territory`.
+/// The rule by which a position was decided without search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeafKind {
+    /// Pure eyes as they stand (paper, section 4).
+    PureEyes,
+    /// Pure eyes, and the kill of what they enclose ([`crate::region_game`]).
+    RegionGame,
+    /// The winner plays one point and has the pure eyes ([`crate::look_ahead`], l1).
+    OneMove,
+    /// The loser is to move and cannot stop all points of that kind (l2).
+    Miai,
+    /// The winner plays one point after which the loser cannot (l3).
+    MoveToMiai,
+}
+
+impl LeafKind {
+    /// Where leaves of this kind are counted.
+    pub(crate) fn counter(self) -> Counter {
+        match self {
+            LeafKind::PureEyes => Counter::LeafPureEyes,
+            LeafKind::RegionGame => Counter::LeafRegionGame,
+            LeafKind::OneMove => Counter::LeafOneMove,
+            LeafKind::Miai => Counter::LeafMiai,
+            LeafKind::MoveToMiai => Counter::LeafMoveToMiai,
+        }
+    }
+}
+
+/// A certified win: `margin` rests on no `winner` stone ever having stood on `territory`, in the history, and on nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StaticWin {
     pub winner: Color,
     pub margin: i32,
     pub territory: u64,
-    /// Whether the claim holds a region won by a local game.
-    pub by_region_game: bool,
-    /// The move that goes on with such a region, if the winner is to move.
-    pub local_move: Option<u8>,
+    pub kind: LeafKind,
+    /// The point to play if the winner is to move and `kind` names one.
+    pub best: Option<Move>,
 }
 
 impl StaticLeaves {
     pub fn new(geometry: &'static Geometry, limits: RegionLimits) -> Self {
-        StaticLeaves { geometry, cache: vec![Cached::default(); CACHE_SLOTS], games: RegionGames::new(geometry, limits) }
+        let cache = vec![Known::default(); 1 << geometry.points().min(CACHE_BITS)];
+        StaticLeaves { geometry, cache, games: RegionGames::new(geometry, limits) }
+    }
+
+    /// The pure eyes of the player who has `stones`.
+    #[inline]
+    pub fn eyes(&mut self, stones: u64) -> PureEyes {
+        self.known(stones).eyes
+    }
+
+    /// The cache entry of the player who has `stones`.
+    #[inline]
+    pub fn known(&mut self, stones: u64) -> &mut Known {
+        let slot = mix(stones) as usize & (self.cache.len() - 1);
+        let known = &mut self.cache[slot];
+        if known.stones != stones {
+            *known = Known { stones, eyes: PureEyes::analyze(self.geometry, stones), ..Known::default() };
+        }
+        known
     }
 
     /// Whether pure eyes, alone or with region games, give `winner` a margin of at least `need` in `position`, where `stood` are the points on which some
@@ -56,57 +104,73 @@ impl StaticLeaves {
         if position.passes > 0 && position.to_move != winner && !dropped(Dropped::C2) {
             return None;
         }
-        let points = self.geometry.points() as i32;
-        // A margin of m means (points + m) / 2 points at least: the opponent gets no more than the rest.
-        let wanted = (need + points + 1).div_euclid(2).max(0);
         let stones = position.board.stones(winner);
         #[cfg(feature = "mutation")]
         if dropped(Dropped::Pureness) {
             let eyes = PureEyes::analyze_touching(self.geometry, stones, !position.board.stones(winner.opponent()));
-            return claim(&eyes, winner, wanted, points, stood);
+            return claim(self.geometry, eyes, winner, wanted(self.geometry, need), stood);
         }
-        let slot = mix(stones) as usize & (CACHE_SLOTS - 1);
-        let cached = &mut self.cache[slot];
-        if cached.stones != stones {
-            let eyes = PureEyes::analyze(self.geometry, stones);
-            let open = region_claim::open_regions(self.geometry, &eyes, self.games.limits());
-            *cached = Cached { stones, eyes, open };
-        }
-        let Cached { eyes, open, .. } = &*cached;
-        claim(eyes, winner, wanted, points, stood)
-            .or_else(|| region_claim::claim(&mut self.games, eyes, open, Question { position, winner, wanted, stood }))
+        let eyes = self.eyes(stones);
+        let wanted = wanted(self.geometry, need);
+        claim(self.geometry, eyes, winner, wanted, stood)
+            .or_else(|| region_claim::claim(self.geometry, &mut self.games, eyes, position, winner, wanted as i32, stood))
+    }
+
+    /// The territory of the player with `stones` that C1 allows to be certified.
+    pub fn certified(&mut self, stones: u64, stood: u64) -> u64 {
+        let geometry = self.geometry;
+        self.eyes(stones).regions(geometry).filter(|&region| region & stood == 0).fold(0, |territory, region| territory | region)
     }
 }
 
-fn claim(eyes: &PureEyes, winner: Color, wanted: i32, points: i32, stood: u64) -> Option<StaticWin> {
-    if eyes.alive == 0 {
+/// The points that a margin of `need` takes: with `(points + m) / 2` of them the opponent gets no more than the rest.
+#[inline]
+pub(crate) fn wanted(geometry: &Geometry, need: i32) -> u32 {
+    (need + geometry.points() as i32 + 1).div_euclid(2).max(0) as u32
+}
+
+/// Claims `wanted` points from `eyes`, if there are so many under C1.
+#[inline]
+pub(crate) fn claim(geometry: &Geometry, eyes: PureEyes, winner: Color, wanted: u32, stood: u64) -> Option<StaticWin> {
+    if eyes.alive == 0 || eyes.points() < wanted {
         return None;
     }
-    let mut have = eyes.alive.count_ones() as i32;
+    let mut have = eyes.alive.count_ones();
     let mut territory = 0;
-    let usable = |region: &&u64| **region & stood == 0 || dropped(Dropped::C1);
-    // Largest regions first, then drop what turned out to be unnecessary: a small territory is violated by few histories.
-    let mut regions: [u64; 32] = [0; 32];
-    let mut count = 0;
-    for &region in eyes.regions.iter().filter(usable) {
-        regions[count] = region;
-        count += 1;
-    }
-    let regions = &mut regions[..count];
-    regions.sort_unstable_by_key(|region| std::cmp::Reverse(region.count_ones()));
-    let mut taken = 0;
-    while have < wanted {
-        let &region = regions.get(taken)?;
-        have += region.count_ones() as i32;
-        territory |= region;
-        taken += 1;
-    }
-    for &region in regions[..taken].iter().rev() {
-        let size = region.count_ones() as i32;
-        if have - size >= wanted {
-            have -= size;
-            territory &= !region;
+    if have < wanted {
+        // Largest regions first, then drop what turned out to be unnecessary: a small territory is violated by few histories.
+        let mut regions: [u64; 32] = [0; 32];
+        let mut count = 0;
+        for region in eyes.regions(geometry).filter(|region| region & stood == 0 || dropped(Dropped::C1)) {
+            regions[count] = region;
+            count += 1;
+        }
+        let regions = &mut regions[..count];
+        regions.sort_unstable_by_key(|region| std::cmp::Reverse(region.count_ones()));
+        let mut taken = 0;
+        while have < wanted {
+            let &region = regions.get(taken)?;
+            have += region.count_ones();
+            territory |= region;
+            taken += 1;
+        }
+        for &region in regions[..taken].iter().rev() {
+            let size = region.count_ones();
+            if have - size >= wanted {
+                have -= size;
+                territory &= !region;
+            }
         }
     }
-    Some(StaticWin { winner, margin: 2 * have - points, territory, by_region_game: false, local_move: None })
+    let margin = 2 * have as i32 - geometry.points() as i32;
+    Some(StaticWin { winner, margin, territory, kind: LeafKind::PureEyes, best: None })
+}
+
+/// The strategy of the paper's Lemma 1: take a liberty of an intruding chain, or pass if there is none.
+pub(crate) fn keep_territory(geometry: &Geometry, board: Board, winner: Color, territory: u64, legal: impl Fn(Board) -> bool) -> Move {
+    let intruders = board.stones(winner.opponent()) & territory;
+    let empty = geometry.full() & !board.occupied();
+    bits(geometry.neighbors(intruders) & empty & territory)
+        .find(|&point| board.place(geometry, winner, point).is_ok_and(|placed| legal(placed.board)))
+        .map_or(Move::Pass, |point| Move::Stone(point as u8))
 }

@@ -2,8 +2,8 @@
 
 use crate::board_set::KnownBoard;
 use crate::history::History;
-use crate::mutation::{Dropped, dropped};
-use crate::{Cube, Lemma, LemmaHead, LemmaSets, PositionKey, Table};
+use crate::mutation::{Dropped, Fault, dropped, strikes};
+use crate::{Counter, Counters, Cube, Lemma, LemmaHead, LemmaSets, PositionKey, Table};
 use superko_rules::{Canonical, Color, Geometry, bits};
 
 /// Buffers for reading lemmas, reused from probe to probe.
@@ -11,6 +11,8 @@ use superko_rules::{Canonical, Color, Geometry, bits};
 pub(crate) struct Transfer {
     heads: Vec<LemmaHead>,
     sets: LemmaSets,
+    /// Go by the prints alone (ablation of cube and filter).
+    prints_alone: bool,
 }
 
 /// A lemma that was found to apply, by reference to the table.
@@ -31,6 +33,10 @@ pub(crate) enum Probe {
 }
 
 impl Transfer {
+    pub fn new(prints_alone: bool) -> Transfer {
+        Transfer { prints_alone, ..Transfer::default() }
+    }
+
     /// Looks for a lemma about the position `key` that decides it: one whose winner needs at most its margin (`needs`, by winner)
     /// and whose conditions (i) to (iii) hold for `history`, which contains the position's own board.
     pub fn probe(
@@ -40,6 +46,7 @@ impl Transfer {
         canonical: Canonical,
         history: &History,
         needs: &dyn Fn(Color) -> i32,
+        counters: &mut Counters,
     ) -> Probe {
         self.heads.clear();
         table.lemmas(key, &mut self.heads);
@@ -51,12 +58,27 @@ impl Transfer {
             let head = self.heads[index];
             // Komi monotonicity: a win by `margin` is a win at every komi that needs no more.
             if i32::from(head.margin) < needs(head.winner) && !dropped(Dropped::Margin) {
+                counters.count(Counter::RejectedMargin);
                 continue;
             }
             // A symmetric position has several canonicalising symmetries, and so several images of the lemma; each is a lemma.
             for sym in bits(canonical.syms.into()) {
-                let found = Found { key, sym: sym as u8, head };
-                if self.applies(table, geometry, &found, history) {
+                let mut found = Found { key, sym: sym as u8, head };
+                match self.applies(table, geometry, &found, history) {
+                    Ok(accepted) => {
+                        counters.count(accepted);
+                        if strikes(Fault::ReversedWinner) {
+                            found.head.winner = head.winner.opponent();
+                        }
+                        if self.heads.len() > 1 && strikes(Fault::TornEntry) {
+                            let other = self.heads[(index + 1) % self.heads.len()];
+                            found.head = LemmaHead { territory: other.territory, cube: other.cube, ..head };
+                        }
+                        return Probe::Hit(found);
+                    }
+                    Err(rejected) => counters.count(rejected),
+                }
+                if strikes(Fault::UnsoundReuse) {
                     return Probe::Hit(found);
                 }
             }
@@ -81,7 +103,7 @@ impl Transfer {
             .iter()
             .filter(|head| head.winner == winner)
             .filter(|&&head| {
-                bits(canonical.syms.into()).any(|sym| self.applies(table, geometry, &Found { key, sym: sym as u8, head }, history))
+                bits(canonical.syms.into()).any(|sym| self.applies(table, geometry, &Found { key, sym: sym as u8, head }, history).is_ok())
             })
             .map(|head| i32::from(head.margin))
             .max();
@@ -89,13 +111,13 @@ impl Transfer {
         best
     }
 
-    /// Conditions (i) to (iii), in the frame of the current history.
-    fn applies(&mut self, table: &dyn Table, geometry: &Geometry, found: &Found, history: &History) -> bool {
+    /// Conditions (i) to (iii), in the frame of the current history: what settled it.
+    fn applies(&mut self, table: &dyn Table, geometry: &Geometry, found: &Found, history: &History) -> Result<Counter, Counter> {
         let Found { key, sym, head } = found;
         let back = if dropped(Dropped::Symmetry) { 0 } else { geometry.inverse(*sym) };
         // (iii) No board of the history has a winner stone on T.
         if geometry.map_mask(back, head.territory) & history.stood(head.winner) != 0 && !dropped(Dropped::Territory) {
-            return false;
+            return Err(Counter::RejectedTerritory);
         }
         // (i) B ∩ H' = ∅. Boards that pass cube and filter are settled by the prints; if those are gone, the answer is "maybe".
         let mut sets_read = false;
@@ -107,23 +129,33 @@ impl Transfer {
                 ..head.cube
             };
             for known in history.boards() {
-                if !cube.admits(known.board) || !known.in_bloom(&head.bloom) {
+                if !self.prints_alone && (!cube.admits(known.board) || !known.in_bloom(&head.bloom)) {
                     continue;
                 }
                 sets_read = sets_read || table.sets(*key, head, &mut self.sets);
-                if !sets_read || known.in_bloom(&self.sets.bloom) || self.holds(geometry, known, *sym) {
-                    return false;
+                if !sets_read {
+                    return Err(Counter::RejectedPrintsGone);
+                }
+                if known.in_bloom(&self.sets.bloom) {
+                    return Err(Counter::RejectedFilter);
+                }
+                if self.holds(geometry, known, *sym) {
+                    return Err(Counter::RejectedPrints);
                 }
             }
         }
+        let accepted = if sets_read { Counter::AcceptedByPrints } else { Counter::AcceptedByFilter };
         // (ii) X ⊆ H'. X is exact; without it the lemma says nothing.
         if head.excluded > 0 && !dropped(Dropped::Excluded) {
             sets_read = sets_read || table.sets(*key, head, &mut self.sets);
-            if !sets_read || !self.sets.excluded.iter().all(|&board| history.contains(geometry.map_board(back, board))) {
-                return false;
+            if !sets_read {
+                return Err(Counter::RejectedExcludedGone);
+            }
+            if !self.sets.excluded.iter().all(|&board| history.contains(geometry.map_board(back, board))) {
+                return Err(Counter::RejectedExcluded);
             }
         }
-        true
+        Ok(accepted)
     }
 
     /// Whether the prints just read, which live in the frame that `sym` leads to, may include `known`.

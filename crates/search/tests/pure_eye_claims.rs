@@ -41,7 +41,7 @@ fn claims_hold_under_c1_and_c2() {
             if eyes.alive == 0 || board.breathless_chain(geometry).is_some() {
                 continue;
             }
-            let territory = eyes.regions.iter().fold(0, |set, region| set | region);
+            let territory = eyes.territory;
             let margin = 2 * (eyes.alive | territory).count_ones() as i32 - points as i32;
             // C2: White may have passed before Black's move, Black not before White's.
             for (to_move, passes) in [(Color::Black, 0), (Color::White, 0), (Color::Black, 1)] {

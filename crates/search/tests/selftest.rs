@@ -16,7 +16,8 @@ fn solver_and_oracle_agree() {
         let report = on_large_stack({
             let boards = vec![parse_board_size(board).unwrap()];
             move || {
-                selftest(&SelftestOptions { boards, seed: 1, time: Duration::from_secs(seconds), cases: None, table: None }, &mut |_| {})
+                let time = Duration::from_secs(seconds);
+                selftest(&SelftestOptions { boards, seed: 1, time, cases: None, table: None, threads: 3 }, &mut |_| {})
             }
         });
         println!("{board} positions {} comparisons {} skipped {}", report.positions, report.comparisons, report.skipped);
@@ -31,7 +32,8 @@ fn solver_and_oracle_agree() {
 #[test]
 fn the_same_seed_makes_the_same_cases() {
     let run = || {
-        let options = SelftestOptions { boards: Vec::new(), seed: 4711, time: Duration::from_secs(600), cases: Some(24), table: None };
+        let options =
+            SelftestOptions { boards: Vec::new(), seed: 4711, time: Duration::from_secs(600), cases: Some(24), table: None, threads: 1 };
         on_large_stack(move || selftest(&options, &mut |_| {}))
     };
     let report = run();

@@ -1,8 +1,8 @@
 //! Local games on known shapes, and claims put to the oracle.
 
 use super::*;
-use crate::region_claim::{Question, claim, open_regions};
-use crate::static_leaf::StaticWin;
+use crate::region_claim::claim;
+use crate::static_leaf::{LeafKind, StaticWin};
 use crate::{Komi, Oracle};
 use superko_rules::{Board, Color, Game, Move, Position, PureEyes, Setup, board_rows, parse_board_size};
 
@@ -11,8 +11,7 @@ fn claimed(games: &mut RegionGames, position: Position, winner: Color, margin: i
     let geometry = games.geometry;
     let eyes = PureEyes::analyze(geometry, position.board.stones(winner));
     let wanted = (margin + geometry.points() as i32 + 1).div_euclid(2);
-    let open = open_regions(geometry, &eyes, games.limits());
-    claim(games, &eyes, &open, Question { position, winner, wanted, stood })
+    claim(geometry, games, eyes, position, winner, wanted, stood)
 }
 
 struct Draw(u64);
@@ -67,13 +66,13 @@ fn check(games: &mut RegionGames, oracle: &mut Oracle, board: Board, winner: Col
     for (to_move, passes) in [(loser, 0), (winner, 0), (winner, 1)] {
         let position = Position { board, to_move, passes };
         let Some(win) = (-points..=points).rev().find_map(|margin| claimed(games, position, winner, margin, stones)) else { continue };
-        if !win.by_region_game {
+        if win.kind != LeafKind::RegionGame {
             continue;
         }
         seen.claims += 1;
         seen.with_loose_stones += u32::from(stones & !eyes.alive != 0);
         seen.with_first_move += u32::from(to_move == winner);
-        assert_eq!(win.local_move.is_some(), to_move == winner);
+        assert_eq!(win.best.is_some(), to_move == winner);
         assert_eq!(win.territory & stones, 0);
         let plain = Setup { board, to_move, passes, earlier: Vec::new() };
         let plain_game = Game::from_setup(geometry, plain.clone()).unwrap();
@@ -98,8 +97,8 @@ fn check(games: &mut RegionGames, oracle: &mut Oracle, board: Board, winner: Col
                 }
             };
             ask(&game, "as it stands");
-            if let Some(point) = win.local_move {
-                game.play(Move::Stone(point)).expect("C1 makes the strategy's moves legal");
+            if let Some(mv) = win.best {
+                game.play(mv).expect("C1 makes the strategy's moves legal");
                 ask(&game, "after its move");
             }
         }

@@ -5,10 +5,10 @@ use superko_rules::{Board, Color, Game, Geometry, Move, PureEyes, Setup, bits};
 
 /// SplitMix64: small, and the same on every platform, so that a seed reproduces a case.
 #[derive(Clone, Debug)]
-pub(super) struct Rng(u64);
+pub(crate) struct Rng(u64);
 
 impl Rng {
-    pub(super) fn new(seed: u64) -> Rng {
+    pub(crate) fn new(seed: u64) -> Rng {
         Rng(mix(seed ^ 0x5e1f_7e57))
     }
 
@@ -18,7 +18,7 @@ impl Rng {
     }
 
     /// A number below `limit`, which is positive.
-    pub(super) fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit as u64) as usize
     }
 
@@ -98,7 +98,7 @@ pub(super) fn draw_board(rng: &mut Rng, geometry: &Geometry) -> Board {
 pub(super) fn draw_walled_game(rng: &mut Rng, geometry: &'static Geometry) -> Option<Game> {
     let open = |stones: u64| {
         let eyes = PureEyes::analyze(geometry, stones);
-        eyes.alive != 0 && eyes.regions.iter().fold(eyes.alive, |set, region| set | region) != geometry.full()
+        eyes.alive != 0 && eyes.alive | eyes.territory != geometry.full()
     };
     let board = std::iter::repeat_with(|| draw_board(rng, geometry)).take(400).find(|board| open(board.black) || open(board.white))?;
     let to_move = if rng.one_in(2) { Color::Black } else { Color::White };

@@ -1,8 +1,8 @@
 //! Threshold probes of region games: komi at which a claim just suffices, on boards drawn so that there are such claims.
 
 use super::{Case, draw};
-use crate::region_claim::{self, Question};
-use crate::{Komi, MemoryTable, Options};
+use crate::static_leaf::LeafKind;
+use crate::{Komi, MemoryTable, Options, region_claim};
 use superko_rules::{Color, Game, PureEyes};
 
 /// Walled boards drawn in one case.
@@ -53,11 +53,9 @@ impl Case<'_> {
         let mut greatest = |winner: Color| {
             let stones = position.board.stones(winner);
             let eyes = PureEyes::analyze(self.geometry, stones);
-            let open = region_claim::open_regions(self.geometry, &eyes, self.games.limits());
-            let ask = |wanted| Question { position, winner, wanted, stood: stones };
-            let claimed = |wanted| region_claim::claim(&mut self.games, &eyes, &open, ask(wanted));
+            let claimed = |wanted| region_claim::claim(self.geometry, &mut self.games, eyes, position, winner, wanted, stones);
             let claim = (0..=self.geometry.points() as i32).rev().find_map(claimed)?;
-            claim.by_region_game.then_some((winner, claim.margin))
+            (claim.kind == LeafKind::RegionGame).then_some((winner, claim.margin))
         };
         [Color::Black, Color::White].into_iter().filter_map(&mut greatest).collect()
     }

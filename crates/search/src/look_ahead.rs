@@ -1,0 +1,198 @@
+//! Static look-ahead: a win by pure eyes that the winner still has to complete with one or two stones (findings 7.1).
+//!
+//! Write `S` for the winner's stones, `X*(S)` and `T*(S)` for their pure eyes (paper, section 4), and call an empty point `q` a
+//! *completion* if, for the stones `S ∪ {q}`, `q` lies in `X*` and pure eyes claim the points wanted: `E(q)` of `X*(S ∪ {q})` and
+//! a union `T(q)` of regions of `T*(S ∪ {q})`. Pure eyes depend on the winner's stones only, so completions are a matter of `S`.
+//! Every claim below is a lemma with `B = X = ∅`; its `T` is the union of the `T(q)` it uses and the points its winner plays.
+//!
+//! **Playing a completion is legal and wins.** Let the winner be to move, `q` empty, and no board of the history have a winner
+//! stone on `{q} ∪ T(q)`. (a) No suicide: in `S ∪ {q}` the chain of `q` is in `X*` and has two pure eyes. If one holds no empty point
+//! once `q` is placed, it is full of loser chains whose neighbours are winner stones or in the eye; they have no liberty, are captured
+//! by this move, and the eye has empty points, which touch the chain. (b) Superko: the board it creates has a winner stone on
+//! `q`, no earlier one has. (c) Afterwards Lemma 1 applies to `X*(S ∪ {q})` and `T(q)`: the move takes off loser stones only;
+//! C1 holds, since the new board has no winner stone on `T(q)`, which is disjoint from `S ∪ {q}`; C2 holds, since the last move was no pass.
+//!
+//! **l1**, winner to move: there is a completion. `T = {q} ∪ T(q)`.
+//!
+//! **l2**, loser to move, the last move no pass: there is a set `Q` of completions such that no point stops all of them, where `p` stops
+//! `q` if `p = q` or `p` is the only liberty of a winner chain inside `E(q)`. `T` is the union of all `{q} ∪ T(q)`. Whatever the loser
+//! plays, some `q ∈ Q` still wins: (d) a pass changes nothing and does not end the game (the last move was no pass). (e) A
+//! stone on `p` leaves some `q` that it does not stop. That `q` is empty still (`p ≠ q`, and captures only free points). What
+//! winner chains the move captures have `p` as their only liberty, so they lie outside `E(q)`: a chain of `S` lies within one of
+//! `S ∪ {q}`, which is in `X*` or not. Let `S'` be the stones left. The regions of `S ∪ {q}` that are eyes of `E(q)` or belong to `T(q)`
+//! are bordered by `E(q)` only, so no captured stone was beside them and they are regions of `S' ∪ {q}` too; hence `E(q)` and `T(q)` are
+//! claims of pure eyes for `S' ∪ {q}`, and `q` is a completion now. The new board has no winner stone that the old one had not,
+//! so the history still has none on `{q} ∪ T(q)`, and the winner plays `q`.
+//!
+//! **l3**, winner to move: after a stone on `m` that is no suicide, l2 holds with `Q`, and no board of the history has a winner stone
+//! on `m`. That stone is superko-legal as in (b), the last move is then no pass, and l2's `T` is disjoint from the stones of
+//! the new board. `T` is that of l2 and `m`.
+//!
+//! Why `q` must lie in `X*`: only (a) needs it. A stone outside `X*` completes nothing new: its chain borders no region that counts, so the
+//! same chains and regions are claimed for `S` alone, and the position was a leaf before.
+
+use crate::mutation::{Dropped, dropped};
+use crate::static_leaf::{LeafKind, StaticLeaves, StaticWin, claim, wanted};
+use superko_rules::{Board, Color, Geometry, Move, Position, bits};
+
+/// The look-ahead for both colours at one komi.
+pub(crate) struct LookAhead {
+    geometry: &'static Geometry,
+    /// Points that Black and White need.
+    wanted: [u32; 2],
+}
+
+/// One player's side of it.
+#[derive(Clone, Copy)]
+struct Side {
+    geometry: &'static Geometry,
+    winner: Color,
+    wanted: u32,
+}
+
+impl Side {
+    /// Whether `stones` touch so many points that pure eyes might claim what is wanted: every point claimed is a stone or beside one.
+    fn reaches(&self, stones: u64) -> bool {
+        (stones | self.geometry.neighbors(stones)).count_ones() >= self.wanted
+    }
+
+    /// Points that complete the claim for `stones`, as far as pure eyes tell: whether they are empty is not asked.
+    fn completions(&self, leaves: &mut StaticLeaves, stones: u64) -> u64 {
+        let (which, bit) = (self.winner as usize, 1 << self.winner as usize);
+        let known = leaves.known(stones);
+        if known.computed & bit != 0 {
+            return known.completions[which];
+        }
+        let mut found = 0;
+        for point in bits(self.geometry.full() & !stones) {
+            let with = stones | 1 << point;
+            if self.reaches(with) {
+                let eyes = leaves.eyes(with);
+                if eyes.alive >> point & 1 == 1 && eyes.points() >= self.wanted {
+                    found |= 1 << point;
+                }
+            }
+        }
+        let known = leaves.known(stones);
+        known.completions[which] = found;
+        known.computed |= bit;
+        found
+    }
+
+    /// Points after which there are two completions.
+    fn makes_two(&self, leaves: &mut StaticLeaves, stones: u64) -> u64 {
+        let (which, bit) = (self.winner as usize, 4 << self.winner as usize);
+        let known = leaves.known(stones);
+        if known.computed & bit != 0 {
+            return known.makes_two[which];
+        }
+        let found = bits(self.geometry.full() & !stones)
+            .filter(|&point| self.completions(leaves, stones | 1 << point).count_ones() >= 2)
+            .fold(0, |set, point| set | 1 << point);
+        let known = leaves.known(stones);
+        known.makes_two[which] = found;
+        known.computed |= bit;
+        found
+    }
+}
+
+impl LookAhead {
+    /// For a komi that asks these margins of Black and of White.
+    pub fn new(geometry: &'static Geometry, need_black: i32, need_white: i32) -> LookAhead {
+        LookAhead { geometry, wanted: [wanted(geometry, need_black), wanted(geometry, need_white)] }
+    }
+
+    /// Whether `winner` wins `position` by l1, l2 or l3. `stood` are the points on which some board of the history has a stone of `winner`.
+    pub fn win(&self, leaves: &mut StaticLeaves, position: Position, winner: Color, stood: u64) -> Option<StaticWin> {
+        let geometry = self.geometry;
+        let side = Side { geometry, winner, wanted: self.wanted[winner as usize] };
+        let board = position.board;
+        let empty = geometry.full() & !board.occupied();
+        // C1 for the points to be played.
+        let fresh = |point: &usize| stood >> point & 1 == 0 || dropped(Dropped::AheadC1);
+        let with = |win: StaticWin, kind, point: usize| StaticWin {
+            territory: win.territory | if dropped(Dropped::AheadTerritory) { 0 } else { 1 << point },
+            kind,
+            best: Some(Move::Stone(point as u8)),
+            ..win
+        };
+        if position.to_move != winner {
+            return (position.passes == 0 || dropped(Dropped::AheadC2)).then(|| side.miai(leaves, board, stood))?;
+        }
+        let stones = board.stones(winner);
+        let mut ways = bits(side.completions(leaves, stones) & empty).filter(fresh);
+        if let Some(win) = ways.find_map(|point| {
+            let win = claim(geometry, leaves.eyes(stones | 1 << point), winner, side.wanted, stood)?;
+            Some(with(win, LeafKind::OneMove, point))
+        }) {
+            return Some(win);
+        }
+        let moves = side.makes_two(leaves, stones) & empty;
+        bits(moves).filter(fresh).find_map(|point| {
+            let after = board.place(geometry, winner, point).ok()?.board;
+            let win = side.miai(leaves, after, stood)?;
+            Some(with(win, LeafKind::MoveToMiai, point))
+        })
+    }
+}
+
+/// A completion that C1 allows, with the loser's points that stop it.
+#[derive(Clone, Copy, Default)]
+struct Way {
+    stopped_by: u64,
+    margin: i32,
+    territory: u64,
+}
+
+impl Side {
+    /// l2: the loser is to move on `board` after a move that was no pass.
+    fn miai(&self, leaves: &mut StaticLeaves, board: Board, stood: u64) -> Option<StaticWin> {
+        let Side { geometry, winner, wanted } = *self;
+        let stones = board.stones(winner);
+        let empty = geometry.full() & !board.occupied();
+        let points = self.completions(leaves, stones) & empty;
+        if points.count_ones() < 2 {
+            return None;
+        }
+        // Chains with one liberty, and that liberty.
+        let mut atari = [(0, 0); 32];
+        let mut in_atari = 0;
+        for chain in geometry.components(stones) {
+            let liberties = geometry.neighbors(chain) & empty;
+            if liberties.is_power_of_two() && !dropped(Dropped::AheadAtari) {
+                atari[in_atari] = (chain, liberties);
+                in_atari += 1;
+            }
+        }
+        let mut ways = [Way::default(); 64];
+        let mut count = 0;
+        let mut stop_all = u64::MAX;
+        for point in bits(points).filter(|point| stood >> point & 1 == 0 || dropped(Dropped::AheadC1)) {
+            let eyes = leaves.eyes(stones | 1 << point);
+            let Some(win) = claim(geometry, eyes, winner, wanted, stood) else { continue };
+            let itself = if dropped(Dropped::AheadOccupied) { 0 } else { 1 << point };
+            let stopped_by =
+                atari[..in_atari].iter().filter(|(chain, _)| chain & eyes.alive != 0).fold(itself, |set, (_, liberty)| set | liberty);
+            let territory = win.territory | if dropped(Dropped::AheadTerritory) { 0 } else { 1 << point };
+            let way = Way { stopped_by, margin: win.margin, territory };
+            // Two ways that share no stop are the usual case, and need the least territory.
+            if let Some(other) = ways[..count].iter().find(|other| other.stopped_by & stopped_by == 0) {
+                return Some(join(&[*other, way], winner));
+            }
+            ways[count] = way;
+            count += 1;
+            stop_all &= stopped_by;
+        }
+        (count > 0 && stop_all == 0).then(|| join(&ways[..count], winner))
+    }
+}
+
+fn join(ways: &[Way], winner: Color) -> StaticWin {
+    StaticWin {
+        winner,
+        margin: ways.iter().map(|way| way.margin).min().expect("there is a way"),
+        territory: ways.iter().fold(0, |set, way| set | way.territory),
+        kind: LeafKind::Miai,
+        best: None,
+    }
+}
