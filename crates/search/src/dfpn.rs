@@ -8,7 +8,7 @@ use crate::board_set::{KnownBoard, mix};
 use crate::compose::{self, Loss};
 use crate::history::History;
 use crate::mutation::{Dropped, dropped};
-use crate::parallel::Team;
+use crate::parallel::{BURDEN, Team};
 use crate::prior;
 use crate::solver::{Control, Limits, Options, SearchStats, Stop};
 use crate::static_leaf::{StaticLeaves, StaticWin};
@@ -270,7 +270,7 @@ impl<'a> Search<'a> {
                 child.delta = numbers.delta.max(1).into();
             }
             child.left = left;
-            child.burden = child.delta.saturating_mul(inside.into()).min(INFINITE / 2);
+            child.burden = u64::from(inside) * BURDEN;
         }
     }
 
