@@ -187,11 +187,11 @@ fn the_same_solve_counts_the_same() {
 
 #[test]
 fn several_threads_find_the_same_values() {
-    for (board, value, threads) in [("3x4", 4, "2"), ("2x6", 12, "3"), ("1x10", 1, "2")] {
-        let report = json_of(&superko(&["value", "--board", board, "--threads", threads, "--table", "64MiB", "--json"]));
+    for (board, value, threads) in [("3x4", 4, 2), ("2x6", 12, 3), ("1x10", 1, 2)] {
+        let report = json_of(&superko(&["value", "--board", board, "--threads", &threads.to_string(), "--table", "64MiB", "--json"]));
         assert_eq!((&report["value"], &report["status"]), (&value.into(), &"proved".into()), "{report}");
         let proofs = report["proofs"].as_array().expect("proofs");
-        assert!(proofs.iter().all(|proof| proof["threads"].to_string() == threads), "{report}");
+        assert!(proofs.iter().all(|proof| proof["threads"] == threads), "{report}");
     }
     let arguments = ["solve", "--board", "4x4", "--komi", "1.5", "--threads", "2", "--expansion-limit", "1000", "--json"];
     let limited = superko(&arguments);

@@ -10,7 +10,7 @@ use crate::history::History;
 use crate::look_ahead::LookAhead;
 use crate::mutation::{Dropped, dropped};
 use crate::number_rule::Replies;
-use crate::parallel::Team;
+use crate::parallel::{BURDEN, Team};
 use crate::prior::Evaluator;
 use crate::prune::{self, Pruning};
 use crate::solver::{Control, Limits, Options, SearchStats, Stop};
@@ -325,7 +325,7 @@ impl<'a> Search<'a> {
                 child.delta = numbers.delta.max(1).into();
             }
             child.left = left;
-            child.burden = child.delta.saturating_mul(inside.into()).min(INFINITE / 2);
+            child.burden = u64::from(inside) * BURDEN;
         }
     }
 

@@ -21,6 +21,12 @@ use std::thread::ScopedJoinHandle;
 pub const MOST_THREADS: usize = 256;
 /// Log2 of the number of busy words: 256 KiB, which stay in the cache. Two nodes that share one only misguide each other.
 const BUSY_BITS: u32 = 16;
+/// What each thread inside a child adds to the child's number when the next child is chosen: little beside the numbers of a large
+/// subtree, so that threads go the same way there, and much beside those near the leaves, where they part. Expansions with two
+/// threads on 2x7 / 3x5 / 4x4, both proofs, medians of five on a busy machine (one thread: 111 k / 84 k / 446 k): by 200 117 k / 68 k
+/// / 436 k, by 50 126 k / 66 k / 446 k, not at all 128 k / 65 k / 436 k; in proportion to the number, by a quarter 203 k / 80 k /
+/// 461 k, by the whole 199 k / 108 k / 465 k (on 2x7 the second-best move is a wasted one).
+pub(crate) const BURDEN: u64 = 200;
 /// The part of a busy word that counts the threads inside a node; the rest counts how often one has left, modulo 2^20.
 const INSIDE: u32 = (1 << 12) - 1;
 /// Expansions that a thread takes from a limited budget at a time.
