@@ -113,7 +113,7 @@ const MECHANISMS: &[Variant] = &[
     ("no look-ahead", |options, _| options.look_ahead = false),
     ("uniform first numbers", |options, _| options.prior = kept(&UNIFORM, Prior::uniform)),
     ("first numbers without effort", |options, _| options.prior = kept(&EFFORTLESS, || Prior::builtin().clone().without_effort())),
-    ("plain sums of numbers", |options, _| options.numbers = NumberRule::Sum),
+    ("plain sums of numbers", |options, _| options.numbers = Some(NumberRule::Sum)),
     ("with the winner's side pruned", |options, winner| options.prune = Some(winner)),
 ];
 
@@ -126,12 +126,12 @@ fn kept(prior: &'static OnceLock<Prior>, make: fn() -> Prior) -> &'static Prior 
 }
 
 const NUMBERS: &[Variant] = &[
-    ("sum", |options, _| options.numbers = NumberRule::Sum),
-    ("sum, controlled", |options, _| options.numbers = NumberRule::SumControlled),
-    ("weak", |options, _| options.numbers = NumberRule::Weak),
-    ("mixed", |options, _| options.numbers = NumberRule::Mixed),
-    ("limited", |options, _| options.numbers = NumberRule::Limited),
-    ("limited, controlled", |options, _| options.numbers = NumberRule::LimitedControlled),
+    ("sum", |options, _| options.numbers = Some(NumberRule::Sum)),
+    ("sum, controlled", |options, _| options.numbers = Some(NumberRule::SumControlled)),
+    ("weak", |options, _| options.numbers = Some(NumberRule::Weak)),
+    ("mixed", |options, _| options.numbers = Some(NumberRule::Mixed)),
+    ("limited", |options, _| options.numbers = Some(NumberRule::Limited)),
+    ("limited, controlled", |options, _| options.numbers = Some(NumberRule::LimitedControlled)),
 ];
 
 /// Board, positions, random moves before each, and the margins that Black is asked for in turn (the komi is half a point below): those

@@ -9,7 +9,7 @@ use crate::compose::{self, Loss};
 use crate::history::History;
 use crate::look_ahead::LookAhead;
 use crate::mutation::{Dropped, dropped};
-use crate::number_rule::Replies;
+use crate::number_rule::{NumberRule, Replies};
 use crate::parallel::{BURDEN, Team};
 use crate::prior::Evaluator;
 use crate::prune::{self, Pruning};
@@ -443,7 +443,7 @@ impl<'a> Search<'a> {
             child.set_numbers(self.prior.numbers(child.node.position));
         }
 
-        let rule = self.options.numbers;
+        let rule = self.options.numbers.unwrap_or_else(|| NumberRule::for_board(self.geometry));
         let mut goes_on = revisited && rule.controls_thresholds();
         loop {
             self.phase(Counter::PhaseSelect);

@@ -4,9 +4,10 @@
 //! number at which a child alone brings its parent to the parent's threshold is well defined: that is the child's threshold.
 
 use crate::dfpn::INFINITE;
+use superko_rules::Geometry;
 
 /// A rule for disproof numbers (the proof number is always the least disproof number among the children).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberRule {
     /// The sum over the children (Allis 1994). Keyed by position, sums feed back through transpositions and cycles and explode
     /// (findings 1.1).
@@ -18,7 +19,6 @@ pub enum NumberRule {
     /// The greatest number, a quarter of the rest, and a small unit for each other unsolved child (findings 1.1).
     Mixed,
     /// The plain sum up to a bound, above it an eighth of the excess (findings 1.1).
-    #[default]
     Limited,
     /// `Limited`, and a revisited node whose numbers would stop it at once has its thresholds raised just past them, so that each
     /// visit ends in a node that is expanded for the first time, or in a proof (after the threshold controlling algorithm of
@@ -79,6 +79,12 @@ impl NumberRule {
         NumberRule::Limited,
         NumberRule::LimitedControlled,
     ];
+
+    /// The best by measurement (`superko bench --compare numbers`): on linear boards, whose game graphs fold back on themselves most, thresholds
+    /// are controlled; elsewhere that costs a few per cent.
+    pub fn for_board(geometry: &Geometry) -> NumberRule {
+        if geometry.rows().min(geometry.cols()) == 1 { NumberRule::LimitedControlled } else { NumberRule::Limited }
+    }
 
     /// As in reports.
     pub fn name(self) -> &'static str {

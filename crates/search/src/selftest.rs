@@ -202,7 +202,7 @@ impl Case<'_> {
                 if let Some(table) = given {
                     self.compare("one side pruned, the production table", pruned, table, game, *value, komi);
                 }
-                let numbers = NumberRule::ALL[self.rng.below(NumberRule::ALL.len())];
+                let numbers = Some(NumberRule::ALL[self.rng.below(NumberRule::ALL.len())]);
                 let plain = Options { static_knowledge: false, numbers, ..Options::default() };
                 let eyes_only = Options { look_ahead: false, ..Options::default() };
                 self.compare("one table for all prefixes", Options::default(), &shared, game, *value, komi);
@@ -222,7 +222,7 @@ impl Case<'_> {
                 );
                 if self.geometry.points() >= 10 && self.rng.one_in(2) {
                     let eyes = Options { region_games: RegionLimits::OFF, ..Options::default() };
-                    self.compare("one table for all prefixes, pure eyes only", eyes, &shared, game, *value, komi);
+                    self.compare("one table for all prefixes, no region games", eyes, &shared, game, *value, komi);
                 }
                 if self.ends() {
                     return;
