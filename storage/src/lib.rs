@@ -1,12 +1,17 @@
 //! Every durable or mapped byte of Superko: the mapped table and the RocksDB store. `FORMAT.md` describes each byte.
+// Without the store some of the table is not asked for.
+#![cfg_attr(not(feature = "store"), allow(dead_code))]
 
+#[cfg(feature = "store")]
 mod codec;
 mod layout;
 mod sealed;
+#[cfg(feature = "store")]
 mod store;
 mod table;
 mod words;
 
+#[cfg(feature = "store")]
 pub use store::{
     CheckpointRecord, CheckpointReport, JobRecord, PendingCheckpoint, ProofRecord, RestoreReport, Store, StoreError, StoreTable,
     disk_free_bytes,

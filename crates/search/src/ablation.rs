@@ -6,9 +6,10 @@
 use crate::history::History;
 use crate::selftest::draw::Rng;
 use crate::{
-    Control, Komi, Lemma, LemmaHead, LemmaSets, Limits, MemoryTable, NumberRule, Numbers, Options, PositionKey, RegionLimits, Table,
+    Control, Komi, Lemma, LemmaHead, LemmaSets, Limits, MemoryTable, NumberRule, Numbers, Options, PositionKey, Prior, RegionLimits, Table,
     solve_with,
 };
+use std::sync::OnceLock;
 use std::time::Instant;
 use superko_rules::{Board, Canonical, Color, Game, Geometry, Move, parse_board_size};
 
@@ -110,17 +111,27 @@ const MECHANISMS: &[Variant] = &[
     ("no static knowledge", |options, _| options.static_knowledge = false),
     ("no region games", |options, _| options.region_games = RegionLimits::OFF),
     ("no look-ahead", |options, _| options.look_ahead = false),
-    ("plain sums of numbers", |options, _| options.numbers = NumberRule::Sum),
+    ("uniform first numbers", |options, _| options.prior = kept(&UNIFORM, Prior::uniform)),
+    ("first numbers without effort", |options, _| options.prior = kept(&EFFORTLESS, || Prior::builtin().clone().without_effort())),
+    ("plain sums of numbers", |options, _| options.numbers = Some(NumberRule::Sum)),
     ("with the winner's side pruned", |options, winner| options.prune = Some(winner)),
 ];
 
+static UNIFORM: OnceLock<Prior> = OnceLock::new();
+static EFFORTLESS: OnceLock<Prior> = OnceLock::new();
+
+/// A prior for comparison, made once.
+fn kept(prior: &'static OnceLock<Prior>, make: fn() -> Prior) -> &'static Prior {
+    prior.get_or_init(make)
+}
+
 const NUMBERS: &[Variant] = &[
-    ("sum", |options, _| options.numbers = NumberRule::Sum),
-    ("sum, controlled", |options, _| options.numbers = NumberRule::SumControlled),
-    ("weak", |options, _| options.numbers = NumberRule::Weak),
-    ("mixed", |options, _| options.numbers = NumberRule::Mixed),
-    ("limited", |options, _| options.numbers = NumberRule::Limited),
-    ("limited, controlled", |options, _| options.numbers = NumberRule::LimitedControlled),
+    ("sum", |options, _| options.numbers = Some(NumberRule::Sum)),
+    ("sum, controlled", |options, _| options.numbers = Some(NumberRule::SumControlled)),
+    ("weak", |options, _| options.numbers = Some(NumberRule::Weak)),
+    ("mixed", |options, _| options.numbers = Some(NumberRule::Mixed)),
+    ("limited", |options, _| options.numbers = Some(NumberRule::Limited)),
+    ("limited, controlled", |options, _| options.numbers = Some(NumberRule::LimitedControlled)),
 ];
 
 /// Board, positions, random moves before each, and the margins that Black is asked for in turn (the komi is half a point below): those

@@ -9,8 +9,8 @@ use crate::compose::{self, Loss};
 use crate::history::History;
 use crate::look_ahead::LookAhead;
 use crate::mutation::{Dropped, dropped};
-use crate::number_rule::Replies;
-use crate::parallel::Team;
+use crate::number_rule::{NumberRule, Replies};
+use crate::parallel::{BURDEN, Team};
 use crate::prior::Evaluator;
 use crate::prune::{self, Pruning};
 use crate::solver::{Control, Limits, Options, SearchStats, Stop};
@@ -198,6 +198,9 @@ impl<'a> Search<'a> {
 
     /// [`Search::decided`], without static knowledge if `statics` is false: a position that has numbers was no leaf when they were made.
     fn decided_with(&mut self, node: &Node, statics: bool) -> Option<Win> {
+        if self.pruning.is_none() {
+            return self.proven(node, statics);
+        }
         self.proven(node, statics).or_else(|| self.given_up(node))
     }
 
@@ -322,7 +325,7 @@ impl<'a> Search<'a> {
                 child.delta = numbers.delta.max(1).into();
             }
             child.left = left;
-            child.burden = child.delta.saturating_mul(inside.into()).min(INFINITE / 2);
+            child.burden = u64::from(inside) * BURDEN;
         }
     }
 
@@ -440,7 +443,7 @@ impl<'a> Search<'a> {
             child.set_numbers(self.prior.numbers(&mut self.static_leaves, &self.look_ahead, child.number_key, child.node.position));
         }
 
-        let rule = self.options.numbers;
+        let rule = self.options.numbers.unwrap_or_else(|| NumberRule::for_board(self.geometry));
         let mut goes_on = revisited && rule.controls_thresholds();
         loop {
             self.phase(Counter::PhaseSelect);
@@ -461,6 +464,9 @@ impl<'a> Search<'a> {
                 } else if looks < second {
                     second = looks;
                 }
+            }
+            if rule.ranks() {
+                children.iter().for_each(|child| replies.rank(child.phi));
             }
             if best == usize::MAX {
                 return Value::Won(self.compose_loss(node, children, &banned, skipped));

@@ -32,11 +32,15 @@ pub enum Dropped {
     RegionTempo,
     /// Region games: the loser may pass, so the winner needs a good move everywhere.
     RegionPass,
-    /// Region games: the loser wins by capturing a stone of the winner.
-    RegionCapture,
+    /// Region games, L1: after a capture by the loser, a loose move of the stage captures only to make the balance a record.
+    RegionL1,
+    /// Region games, L2: after a capturing loose move, the loser wins by capturing in the stage.
+    RegionL2,
+    /// Region games, L3: with nothing anchored, no loose move after a capture by the loser.
+    RegionL3,
     /// Region games: only stones in chains that touch a wall count.
     RegionAnchor,
-    /// Region games: in the end every point touches a wall or an anchored stone.
+    /// Region games: a settled region's points touch a wall or an anchored stone.
     RegionCovered,
     /// Region games: the same for occupied points alone.
     RegionPure,

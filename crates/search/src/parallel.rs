@@ -13,7 +13,7 @@
 
 use crate::dfpn::{Node, Search};
 use crate::mutation;
-use crate::solver::{Limits, Outcome, STACK_BYTES, SearchStats, attempt};
+use crate::solver::{Limits, Outcome, STACK_BYTES, SearchStats, Stop, attempt};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::thread::ScopedJoinHandle;
 
@@ -21,6 +21,12 @@ use std::thread::ScopedJoinHandle;
 pub const MOST_THREADS: usize = 256;
 /// Log2 of the number of busy words: 256 KiB, which stay in the cache. Two nodes that share one only misguide each other.
 const BUSY_BITS: u32 = 16;
+/// What each thread inside a child adds to the child's number when the next child is chosen: little beside the numbers of a large
+/// subtree, so that threads go the same way there, and much beside those near the leaves, where they part. Expansions with two
+/// threads on 2x7 / 3x5 / 4x4, both proofs, medians of five on a busy machine (one thread: 111 k / 84 k / 446 k): by 200 117 k / 68 k
+/// / 436 k, by 50 126 k / 66 k / 446 k, not at all 128 k / 65 k / 436 k; in proportion to the number, by a quarter 203 k / 80 k /
+/// 461 k, by the whole 199 k / 108 k / 465 k (on 2x7 the second-best move is a wasted one).
+pub(crate) const BURDEN: u64 = 200;
 /// The part of a busy word that counts the threads inside a node; the rest counts how often one has left, modulo 2^20.
 const INSIDE: u32 = (1 << 12) - 1;
 /// Expansions that a thread takes from a limited budget at a time.
@@ -125,7 +131,9 @@ pub(crate) fn solve<'a>(threads: usize, limits: Limits, new_search: &(dyn Fn(Lim
     let mut verdicts = outcomes.iter().filter_map(|outcome| outcome.verdict.ok());
     let winner = verdicts.next().map(|(winner, _)| winner);
     assert!(verdicts.all(|(other, _)| Some(other) == winner), "two threads proved opposite winners: {outcomes:?}");
-    let at = outcomes.iter().position(|outcome| outcome.verdict.is_ok()).unwrap_or(0);
+    // Where a pruned side failed in one thread, that is why the others stopped.
+    let at = |wanted: fn(&Outcome) -> bool| outcomes.iter().position(wanted);
+    let at = at(|outcome| outcome.verdict.is_ok()).or_else(|| at(|outcome| outcome.verdict == Err(Stop::Pruned))).unwrap_or(0);
     Outcome { stats, threads, ..outcomes.into_iter().nth(at).expect("the calling thread's at least") }
 }
 

@@ -88,7 +88,7 @@ pub(crate) fn claim(
         winner,
         margin: 2 * have - points,
         territory: parts.iter().fold(0, |set, part| set | part.territory),
-        kind: LeafKind::RegionGame,
+        kind: if local.is_some() { LeafKind::RegionGame } else { LeafKind::PureEyes },
         best: local.and_then(|part| part.local_move).map(Move::Stone),
     })
 }

@@ -1,15 +1,19 @@
 //! The differential selftest: random games with real superko histories, solver against oracle.
 //!
 //! A case is one game. The oracle finds the value of its late prefixes; the solver must agree at komi around that value, around what
-//! pure eyes claim, and at random, on a fresh table, on one table for all prefixes, siblings and mirror images, on a table that
+//! pure eyes and region games claim, and at random, on a fresh table, on one table for all prefixes, siblings and mirror images, on a table that
 //! forgets, and without static knowledge. Then lemmas are drawn from the shared table and put to the oracle under histories made
 //! to their conditions: this tests what a lemma states, not only how it was used. The same goes for several threads on one table.
 
 pub(crate) mod draw;
 mod forgetful;
 mod lemmas;
+mod regions;
 
-use crate::{Bounds, Counter, Komi, Limits, MemoryTable, NumberRule, Options, Oracle, Prior, Stop, Table, lookup, solve_with};
+use crate::region_game::RegionGames;
+use crate::{
+    Bounds, Counter, Komi, Limits, MemoryTable, NumberRule, Options, Oracle, Prior, RegionLimits, Stop, Table, lookup, solve_with,
+};
 use draw::Rng;
 use forgetful::ForgetfulTable;
 use std::collections::BTreeMap;
@@ -53,7 +57,7 @@ pub struct SelftestReport {
 }
 
 /// Boards of the built-in mix: those the oracle finishes from early on, and larger ones where it sees late positions only.
-const MIX: [&str; 12] = ["1x6", "2x3", "2x4", "3x3", "1x5", "2x2", "1x7", "2x5", "3x4", "1x8", "4x4", "3x5"];
+const MIX: [&str; 13] = ["1x6", "2x3", "2x4", "3x3", "1x5", "2x2", "1x7", "2x5", "3x4", "2x6", "1x8", "4x4", "3x5"];
 
 /// Expansions of the oracle on one question. Late positions of boards up to 3x3 mostly need far less.
 const ORACLE_BUDGET: u64 = 30_000;
@@ -65,16 +69,19 @@ const SOLVER_BUDGET: u64 = 2_000_000;
 const MOST_PREFIXES: usize = 8;
 
 /// What the report counts, in its order.
-const COVERAGE: [&str; 23] = [
+const COVERAGE: [&str; 26] = [
     "positions after captures",
     "positions with a superko ban",
     "positions from a diagram",
     "pure-eye claims",
     "pure-eye claims that a past capture refutes",
+    "region-game claims",
+    "region-game claims that the history refutes",
     "solves with a random prior",
     "solves with lemma hits",
     "solves with rejected lemmas",
     "solves with static leaves",
+    "solves with region games",
     "solves with look-ahead leaves",
     "solves with banned replies",
     "solves with path-only proofs",
@@ -118,6 +125,7 @@ pub fn selftest(options: &SelftestOptions, progress: &mut dyn FnMut(&SelftestRep
             seed,
             rng: Rng::new(seed),
             oracle: Oracle::new(ORACLE_BUDGET),
+            games: RegionGames::new(geometry, RegionLimits::default()),
             report: &mut report,
             counts: &mut counts,
             threads: options.threads,
@@ -157,6 +165,7 @@ struct Case<'a> {
     seed: u64,
     rng: Rng,
     oracle: Oracle,
+    games: RegionGames,
     report: &'a mut SelftestReport,
     counts: &'a mut BTreeMap<&'static str, u64>,
     threads: usize,
@@ -188,15 +197,12 @@ impl Case<'_> {
             for &komi in &komi {
                 // Before the others on the same table: what a pruned solve leaves there must serve them.
                 let prune = Some(if self.rng.one_in(2) { Color::Black } else { Color::White });
-                self.compare(
-                    "one side pruned, one table for all prefixes",
-                    Options { prune, ..Options::default() },
-                    &shared,
-                    game,
-                    *value,
-                    komi,
-                );
-                let numbers = NumberRule::ALL[self.rng.below(NumberRule::ALL.len())];
+                let pruned = Options { prune, ..Options::default() };
+                self.compare("one side pruned, one table for all prefixes", pruned, &shared, game, *value, komi);
+                if let Some(table) = given {
+                    self.compare("one side pruned, the production table", pruned, table, game, *value, komi);
+                }
+                let numbers = Some(NumberRule::ALL[self.rng.below(NumberRule::ALL.len())]);
                 let plain = Options { static_knowledge: false, numbers, ..Options::default() };
                 let eyes_only = Options { look_ahead: false, ..Options::default() };
                 self.compare("one table for all prefixes", Options::default(), &shared, game, *value, komi);
@@ -214,6 +220,10 @@ impl Case<'_> {
                     *value,
                     komi,
                 );
+                if self.geometry.points() >= 10 && self.rng.one_in(2) {
+                    let eyes = Options { region_games: RegionLimits::OFF, ..Options::default() };
+                    self.compare("one table for all prefixes, no region games", eyes, &shared, game, *value, komi);
+                }
                 if self.ends() {
                     return;
                 }
@@ -243,6 +253,9 @@ impl Case<'_> {
             }
         }
         self.check_lemmas(&shared, &judged);
+        if !self.ends() {
+            self.probe_regions(&shared);
+        }
         if self.threads > 1 && !self.ends() {
             self.play_in_parallel(&judged, given);
         }
@@ -316,10 +329,10 @@ impl Case<'_> {
         if (0..self.geometry.points() as u8).any(|point| superko(Move::Stone(point))) {
             self.count("positions with a superko ban");
         }
-        for (winner, margin) in self.claims(game) {
+        let holds = |(winner, margin): (Color, i32)| if winner == Color::Black { value >= margin } else { -value >= margin };
+        for claim in self.claims(game) {
             self.count("pure-eye claims");
-            let holds = if winner == Color::Black { value >= margin } else { -value >= margin };
-            if !holds {
+            if !holds(claim) {
                 self.count("pure-eye claims that a past capture refutes");
             }
         }
@@ -361,6 +374,7 @@ impl Case<'_> {
             ("solves with lemma hits", stats.hits),
             ("solves with rejected lemmas", stats.rejected),
             ("solves with static leaves", stats.static_leaves),
+            ("solves with region games", stats.counters.get(Counter::LeafRegionGame)),
             (
                 "solves with look-ahead leaves",
                 [Counter::LeafOneMove, Counter::LeafMiai, Counter::LeafMoveToMiai].map(|kind| stats.counters.get(kind)).iter().sum(),

@@ -124,7 +124,8 @@ pub struct Options {
     /// Static look-ahead, on top of pure eyes.
     pub look_ahead: bool,
     /// How disproof numbers come from the children's numbers.
-    pub numbers: NumberRule,
+    /// `None`: [`NumberRule::for_board`].
+    pub numbers: Option<NumberRule>,
     /// Skip moves of this side that rarely help it (paper, end of section 4); where it fails for that, the result is
     /// [`Stop::Pruned`].
     pub prune: Option<Color>,
@@ -143,7 +144,7 @@ impl Default for Options {
             region_games: RegionLimits::default(),
             look_ahead: true,
             prior: Prior::builtin(),
-            numbers: NumberRule::default(),
+            numbers: None,
             prune: None,
             ablated: Ablated::default(),
             threads: 1,

@@ -310,17 +310,32 @@ impl PhaseClock {
     /// What follows belongs to `phase`, if this expansion is timed.
     #[inline]
     pub fn enter(&mut self, phase: Counter, counters: &mut Counters) {
-        if self.pause(counters) {
-            self.run(phase);
+        if self.0.is_some() {
+            self.change(phase, counters);
         }
+    }
+
+    #[cold]
+    fn change(&mut self, phase: Counter, counters: &mut Counters) {
+        self.stop(counters);
+        self.run(phase);
     }
 
     /// Stops; whether it ran.
     #[inline]
     pub fn pause(&mut self, counters: &mut Counters) -> bool {
-        let Some((phase, since)) = self.0.take() else { return false };
-        counters.add(phase, since.elapsed().as_nanos() as u64);
-        true
+        let runs = self.0.is_some();
+        if runs {
+            self.stop(counters);
+        }
+        runs
+    }
+
+    #[cold]
+    fn stop(&mut self, counters: &mut Counters) {
+        if let Some((phase, since)) = self.0.take() {
+            counters.add(phase, since.elapsed().as_nanos() as u64);
+        }
     }
 }
 

@@ -55,6 +55,7 @@ noticed! {
     look_ahead_atari: AheadAtari on "2x4";
     look_ahead_occupied: AheadOccupied on "2x3";
     static_pureness: Pureness on "1x6";
+    region_c1_2x5: RegionC1 on "2x5";
     compose_excluded: ComposeExcluded on "1x5";
     compose_created: ComposeCreated on "1x5";
     compose_territory: ComposeTerritory on "2x4";
@@ -225,4 +226,60 @@ fn reuse_iii_fixture() {
     TERRITORY.told_apart(Dropped::Territory, true);
     TERRITORY.told_apart(Dropped::ComposeTerritory, true);
     TERRITORY.told_apart(Dropped::C1, true);
+}
+
+/// Black claims the corner by a region game, whose first move D1 recreates an earlier board: a black stone has stood on the region.
+#[test]
+fn region_c1_fixture() {
+    let geometry = parse_board_size("2x5").unwrap();
+    let board = board_from_rows(geometry, &[".XXOX", "X.X.X"]).unwrap();
+    let earlier = vec![board_from_rows(geometry, &[".XX.X", "X.XXX"]).unwrap()];
+    let game = Game::from_setup(geometry, Setup { board, to_move: Color::Black, passes: 0, earlier }).unwrap();
+    told_apart(Dropped::RegionC1, &game);
+}
+
+/// Black has passed with a white stone still to be captured in a region that a local game wins: White passes too.
+#[test]
+fn region_c2_fixture() {
+    let game = diagram("2x5", &[".XX.O", "X.X.."], Color::White, 1);
+    let value = Oracle::new(1_000_000).value(&game).expect("the fixture is small");
+    assert_eq!(value, 5);
+    let verdict = |condition| {
+        drop_condition(condition);
+        let outcome = solve(&MemoryTable::new(game.geometry()), &game, Komi::below(value), Limits::default(), &Control::default());
+        drop_condition(None);
+        outcome.verdict
+    };
+    assert_eq!(verdict(None), Ok((Color::Black, value)));
+    assert_eq!(verdict(Some(Dropped::C2)), Ok((Color::Black, 6)));
+}
+
+/// White to move lives on the left: Black would win the region with the first move.
+#[test]
+fn region_tempo_fixture() {
+    told_apart(Dropped::RegionTempo, &diagram("2x6", &[".OXXX.", "OX.X.X"], Color::White, 0));
+}
+
+/// Black wins what White starts in the region, but not what Black must start.
+#[test]
+fn region_pass_fixture() {
+    told_apart(Dropped::RegionPass, &diagram("3x5", &[".OXX.", "O..XX", ".O.X."], Color::Black, 0));
+}
+
+/// White's chain lives on the left, whatever Black's loose stones and moves next to it touch.
+#[test]
+fn region_anchor_fixture() {
+    told_apart(Dropped::RegionAnchor, &diagram("3x4", &["X.X.", "OOXX", ".OX."], Color::White, 0));
+}
+
+/// White lives in a region in which Black has no loose stone.
+#[test]
+fn region_covered_fixture() {
+    told_apart(Dropped::RegionCovered, &diagram("3x4", &[".OX.", "O.XX", ".OX."], Color::White, 0));
+}
+
+/// White has an eye in the region that Black may not fill.
+#[test]
+fn region_liberty_fixture() {
+    told_apart(Dropped::RegionLiberty, &diagram("3x4", &[".OX.", "O.XX", ".OX."], Color::White, 0));
 }

@@ -147,7 +147,7 @@ impl Table for Meddling {
 fn a_panic_in_one_thread_ends_all_and_surfaces() {
     let game = game_on("4x5");
     for threads in [1, 4] {
-        for stores in [1, 50, 300, 301, 302] {
+        for stores in [1, 300] {
             let table = Meddling::new("4x5", stores, false);
             let options = Options { threads, ..Options::default() };
             let solve = || solve_with(options, &table, &game, Komi::below(20), Limits::default(), &Control::default());

@@ -111,6 +111,11 @@ impl Prior {
         Prior { model: Model::Logistic(weights), ..Prior::uniform() }
     }
 
+    /// The same guess of the winner, without the expected effort.
+    pub(crate) fn without_effort(self) -> Prior {
+        Prior { effort: false, tables: OnceLock::new(), ..self }
+    }
+
     /// The same model with other numbers made of it, for comparison.
     #[must_use]
     pub fn with_numbers(self, scale: f32, temper: f32, effort: bool) -> Prior {

@@ -1,7 +1,7 @@
 //! Random games, set-ups and histories, drawn so that superko matters.
 
 use crate::board_set::mix;
-use superko_rules::{Board, Color, Game, Geometry, Move, Setup, bits};
+use superko_rules::{Board, Color, Game, Geometry, Move, PureEyes, Setup, bits};
 
 /// SplitMix64: small, and the same on every platform, so that a seed reproduces a case.
 #[derive(Clone, Debug)]
@@ -91,6 +91,26 @@ pub(super) fn draw_board(rng: &mut Rng, geometry: &Geometry) -> Board {
         board.white &= !chain;
     }
     board
+}
+
+/// A game that starts where region games do: one player has pure-eye life, and some region is open beside it. Its history holds boards that
+/// play from here would create, often those that the claim's own strategy needs. `None` if the draws find no such board.
+pub(super) fn draw_walled_game(rng: &mut Rng, geometry: &'static Geometry) -> Option<Game> {
+    let open = |stones: u64| {
+        let eyes = PureEyes::analyze(geometry, stones);
+        eyes.alive != 0 && eyes.alive | eyes.territory != geometry.full()
+    };
+    let board = std::iter::repeat_with(|| draw_board(rng, geometry)).take(400).find(|board| open(board.black) || open(board.white))?;
+    let to_move = if rng.one_in(2) { Color::Black } else { Color::White };
+    let plain = Setup { board, to_move, passes: u8::from(rng.one_in(6)), earlier: Vec::new() };
+    let game = Game::from_setup(geometry, plain.clone()).expect("the board is legal");
+    if rng.one_in(2) {
+        return Some(game);
+    }
+    let (lines, depth) = (1 + rng.below(8), 1 + rng.below(4));
+    let mut earlier = draw_future(rng, &game, None, lines, depth);
+    earlier.retain(|_| rng.one_in(2));
+    Some(Game::from_setup(geometry, Setup { earlier, ..plain }).expect("boards of play are legal"))
 }
 
 /// Boards that lines of play from `game` create, those by a move of `creator` only if one is given. As earlier boards of another
