@@ -254,3 +254,38 @@ fn ctrl_c_gives_what_is_known() {
         assert!(report["elapsed_seconds"].as_f64() > Some(0.0), "{report}");
     }
 }
+
+/// From samples to a prior that orders a search and changes no verdict.
+#[test]
+fn priors_are_sampled_fitted_measured_and_used() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = |name: &str| dir.path().join(name).to_str().expect("UTF-8").to_owned();
+    let samples = [("2x3", "-0.5", file("a")), ("2x4", "7.5", file("b"))];
+    for (board, komi, out) in &samples {
+        let output = superko(&["prior", "sample", "--board", board, "--komi", komi, "--prior", "uniform", "--out", out]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+    }
+    let prior = file("prior");
+    for model in ["logistic", "net"] {
+        let output = superko(&["prior", "fit", "--model", model, "--out", &prior, &samples[0].2, &samples[1].2]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let report = json_of(&superko(&["value", "--board", "2x4", "--prior", &prior, "--json"]));
+        assert_eq!(report["value"], 8, "{model}");
+        let output = superko(&["prior", "evaluate", "--model", model, &samples[0].2, &samples[1].2]);
+        assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 4, "{output:?}");
+    }
+    let mut bytes = std::fs::read(&prior).expect("the prior");
+    bytes[100] ^= 1;
+    std::fs::write(&prior, bytes).expect("the damaged prior");
+    std::fs::write(file("c"), "3x3 1 2 b\n").expect("the damaged samples");
+    for (arguments, wanted) in [
+        (vec!["solve", "--board", "2x3", "--komi", "0.5", "--prior", &prior], "checksum"),
+        (vec!["prior", "evaluate", &samples[0].2], "two or more"),
+        (vec!["prior", "fit", "--out", &prior, &file("c")], "line 1"),
+        (vec!["prior", "sample", "--board", "2x3", "--data", &file("none"), "--out", &prior], "no such directory"),
+    ] {
+        let output = superko(&arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(wanted), "{output:?}");
+    }
+}

@@ -264,3 +264,21 @@ fn acknowledged_writes_outlive_a_killed_process() {
     }
     assert!(matches!(Store::open(damaged.path()), Err(StoreError::Database(_))));
 }
+
+#[test]
+fn every_stored_lemma_of_a_board_is_visited() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = Store::open(directory.path()).expect("opens");
+    let table = table();
+    for key in [4, 9] {
+        table.store_lemma(key, &lemma_of(key, 1, 3, 1));
+    }
+    store.checkpoint(&table, &[]).expect("kept");
+    let visit = |geometry| {
+        let mut seen = Vec::new();
+        assert_eq!(store.for_each_lemma(geometry, &mut |key, _| seen.push(key)).expect("readable"), 0);
+        seen
+    };
+    assert_eq!(visit(geometry()), [4, 9]);
+    assert!(visit(Geometry::get(3, 4).expect("a board")).is_empty());
+}
