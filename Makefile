@@ -1,7 +1,7 @@
 # The one entry point. `make demo` and `make test` work on a Debian machine with rustup and git.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: setup demo test lint bench tsan selftest-long crash-long solve-long
+.PHONY: setup demo test lint bench prior tsan selftest-long crash-long solve-long
 
 # Objects of RocksDB's C++ are kept between builds where ccache is present; nothing depends on it.
 ifneq ($(shell command -v ccache),)
@@ -33,6 +33,10 @@ test: lint
 
 bench:
 	cargo run --release -- bench
+
+# Trains the built-in prior again from nothing; the file comes out the same as long as the search behaves the same.
+prior:
+	cargo run --release -- prior train --out crates/search/src/prior/builtin.prior
 
 # Looks for data races; needs a nightly toolchain with its sources and says so where there is none. Compiles for some minutes.
 tsan:

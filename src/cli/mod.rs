@@ -3,6 +3,7 @@
 mod bench;
 mod compare;
 mod job;
+mod prior;
 mod run;
 mod selftest;
 mod serve;
@@ -40,6 +41,9 @@ enum Command {
     Bench(bench::Arguments),
     /// Compare the solver with the built-in oracle on random games
     Selftest(selftest::Arguments),
+    /// Sample proofs, fit priors to them and measure priors
+    #[command(subcommand)]
+    Prior(prior::Command),
     /// Talk to a running server
     #[command(subcommand)]
     Job(job::Command),
@@ -93,6 +97,7 @@ pub fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Selftest(arguments) => selftest::run(&arguments),
+        Command::Prior(command) => prior::run(command),
         Command::Job(command) => job::run(&command),
     };
     match done {
@@ -172,6 +177,9 @@ impl PositionFlags {
 /// The flags of a search in this process.
 #[derive(Debug, Args)]
 struct SearchFlags {
+    /// First numbers of positions: `builtin`, `uniform`, or a file of `superko prior fit`; changes the order of the search, no verdict
+    #[arg(long, default_value = "builtin")]
+    prior: String,
     /// Search threads, 1 to 256; with more than one, counts do not repeat exactly
     #[arg(long, default_value_t = 1)]
     threads: usize,
@@ -209,7 +217,7 @@ impl SearchFlags {
             .map_err(|error| Failure::bad_input(format!("--table {}: {error}", self.table)))?;
         let time = self.time_limit.as_deref().map(units::parse_time).transpose();
         let time = time.map_err(|error| Failure::bad_input(format!("--time-limit: {error}")))?;
-        let options = Options { threads: self.threads, ..Options::default() };
+        let options = Options { threads: self.threads, prior: prior::named(&self.prior)?, ..Options::default() };
         Ok(SearchSettings { options, table_bytes, time, expansions: self.expansion_limit })
     }
 }

@@ -410,6 +410,22 @@ impl Store {
         StoreTable { store: self, geometry }
     }
 
+    /// Calls `each` with every stored lemma of one board. Returns how many records were damaged and left out.
+    pub fn for_each_lemma(&self, geometry: &Geometry, each: &mut dyn FnMut(PositionKey, &Lemma)) -> Result<u64, StoreError> {
+        let prefix = board_prefix(&geometry.name());
+        let mut damaged = 0;
+        for entry in self.db.iterator_cf(self.family("lemmas"), IteratorMode::From(&prefix, Direction::Forward)) {
+            let (key, value) = entry?;
+            let Some(rest) = key.strip_prefix(prefix.as_slice()) else { break };
+            let lemma = codec::open("lemmas", &key, &value).ok().and_then(codec::decode_lemma);
+            match (rest.first_chunk::<16>(), lemma) {
+                (Some(position), Some(lemma)) => each(PositionKey::from_be_bytes(*position), &lemma),
+                _ => damaged += 1,
+            }
+        }
+        Ok(damaged)
+    }
+
     /// Ends background work and closes the database. Dropping without it is safe for the data.
     pub fn close(self) -> Result<(), StoreError> {
         self.db.flush_wal(true)?;

@@ -457,7 +457,7 @@ impl<'a> Search<'a> {
         let killer = self.killers[self.ply].filter(|_| self.options.killer_order);
         // First numbers last: often a child has decided the node before they are needed.
         for child in children.iter_mut().filter(|child| child.delta == INFINITE && child.solved.is_none()) {
-            child.set_numbers(self.prior.numbers(child.node.position));
+            child.set_numbers(self.prior.numbers(&mut self.static_leaves, &self.look_ahead, child.number_key, child.node.position));
             if killer == Some(child.mv) {
                 child.delta = (child.delta / KILLER).max(1);
             }

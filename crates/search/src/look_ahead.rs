@@ -33,7 +33,7 @@
 
 use crate::mutation::{Dropped, dropped};
 use crate::static_leaf::{LeafKind, StaticLeaves, StaticWin, claim, wanted};
-use superko_rules::{Board, Color, Geometry, Move, Position, bits};
+use superko_rules::{Board, Color, Geometry, Move, Position, PureEyes, bits};
 
 /// The look-ahead for both colours at one komi.
 pub(crate) struct LookAhead {
@@ -90,10 +90,37 @@ impl Side {
     }
 }
 
+/// What one player's stones might become, whatever the other's are: inputs of the prior.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Outlook {
+    pub eyes: PureEyes,
+    /// Points that complete the claim wanted; after which there are two of those; after which there is one.
+    pub completions: u64,
+    pub makes_two: u64,
+    pub makes_one: u64,
+    /// Points with which there is a chain with pure eyes, and the most points that one of them brings.
+    pub lively: u64,
+    pub most: u32,
+}
+
 impl LookAhead {
     /// For a komi that asks these margins of Black and of White.
     pub fn new(geometry: &'static Geometry, need_black: i32, need_white: i32) -> LookAhead {
         LookAhead { geometry, wanted: [wanted(geometry, need_black), wanted(geometry, need_white)] }
+    }
+
+    /// The outlook of the player `color` with `stones`.
+    pub fn outlook(&self, leaves: &mut StaticLeaves, color: Color, stones: u64) -> Outlook {
+        let side = Side { geometry: self.geometry, winner: color, wanted: self.wanted[color as usize] };
+        let eyes = leaves.eyes(stones);
+        let (mut makes_one, mut lively, mut most) = (0, 0, eyes.points());
+        for point in bits(self.geometry.full() & !stones) {
+            let with = leaves.eyes(stones | 1 << point);
+            lively |= u64::from(with.alive != 0) << point;
+            most = most.max(with.points());
+            makes_one |= u64::from(side.completions(leaves, stones | 1 << point) != 0) << point;
+        }
+        Outlook { eyes, completions: side.completions(leaves, stones), makes_two: side.makes_two(leaves, stones), makes_one, lively, most }
     }
 
     /// Whether `winner` wins `position` by l1, l2 or l3. `stood` are the points on which some board of the history has a stone of `winner`.

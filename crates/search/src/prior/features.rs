@@ -4,12 +4,13 @@
 //! Features fall into three groups by what they depend on, and that is what makes them cheap: the stones of one player (kept in a
 //! cache, for stone sets recur), both players' stones, and the question asked (board, komi, passes), which is fixed for a search.
 
-use superko_rules::{Geometry, PureEyes};
+use crate::look_ahead::Outlook;
+use superko_rules::Geometry;
 
 /// Features of one player's stones.
-pub(crate) const SIDE: usize = 30;
+pub(crate) const SIDE: usize = 36;
 /// Features of both players' stones together.
-pub(crate) const MIXED: usize = 57;
+pub(crate) const MIXED: usize = 63;
 /// Features of the question.
 pub(crate) const QUESTION: usize = 16;
 /// All inputs in order: mover's side, other side, mixed, question.
@@ -30,19 +31,37 @@ enum Per {
     Const(f32),
 }
 
-/// Writes counts in order, together with their norms where those are asked for.
-struct Writer<'a> {
-    counts: &'a mut [u8],
-    norms: Option<&'a mut [f32]>,
+/// Takes counts in order, and their norms where those are asked for. Most are sizes of point sets, which are counted all at once at
+/// the end: the loop over them is the form in which a compiler counts bits several sets at a time.
+struct Writer<'a, const N: usize> {
+    counts: [u8; N],
+    sets: [u64; N],
+    norms: Option<&'a mut [f32; N]>,
     at: usize,
     per_point: f32,
     per_edge: f32,
 }
 
-impl Writer<'_> {
+impl<'a, const N: usize> Writer<'a, N> {
+    fn new(geometry: &Geometry, norms: Option<&'a mut [f32; N]>) -> Self {
+        let per_edge = if norms.is_some() { 1.0 / edge(geometry).count_ones() as f32 } else { 0.0 };
+        Writer { counts: [0; N], sets: [0; N], norms, at: 0, per_point: 1.0 / geometry.points() as f32, per_edge }
+    }
+
     #[inline(always)]
     fn put(&mut self, count: u32, per: Per) {
         self.counts[self.at] = count.min(127) as u8;
+        self.next(per);
+    }
+
+    #[inline(always)]
+    fn mask(&mut self, set: u64, per: Per) {
+        self.sets[self.at] = set;
+        self.next(per);
+    }
+
+    #[inline(always)]
+    fn next(&mut self, per: Per) {
         if let Some(norms) = &mut self.norms {
             norms[self.at] = match per {
                 Per::Points => self.per_point,
@@ -54,8 +73,12 @@ impl Writer<'_> {
     }
 
     #[inline(always)]
-    fn mask(&mut self, mask: u64, per: Per) {
-        self.put(mask.count_ones(), per);
+    fn finish(mut self) -> [u8; N] {
+        debug_assert_eq!(self.at, N);
+        for (count, set) in self.counts.iter_mut().zip(self.sets) {
+            *count |= set.count_ones() as u8;
+        }
+        self.counts
     }
 }
 
@@ -72,41 +95,39 @@ fn corners(geometry: &Geometry) -> u64 {
     no_sideways & no_upright
 }
 
-fn writer<'a>(geometry: &Geometry, counts: &'a mut [u8], norms: Option<&'a mut [f32]>) -> Writer<'a> {
-    let per_edge = if norms.is_some() { 1.0 / edge(geometry).count_ones() as f32 } else { 0.0 };
-    Writer { counts, norms, at: 0, per_point: 1.0 / geometry.points() as f32, per_edge }
-}
-
 /// The norms of the side and mixed counts on a board.
 pub(crate) fn norms(geometry: &Geometry) -> ([f32; SIDE], [f32; MIXED]) {
     let (mut side_norms, mut mixed_norms) = ([0.0; SIDE], [0.0; MIXED]);
-    write_side(geometry, 0, writer(geometry, &mut [0; SIDE], Some(&mut side_norms)));
-    write_mixed(geometry, 0, 0, 0, writer(geometry, &mut [0; MIXED], Some(&mut mixed_norms)));
+    write_side(geometry, 0, &Outlook::default(), Writer::new(geometry, Some(&mut side_norms)));
+    write_mixed(geometry, [0, 0], [&Outlook::default(); 2], 0, Writer::new(geometry, Some(&mut mixed_norms)));
     (side_norms, mixed_norms)
 }
 
-pub(crate) fn side(geometry: &Geometry, stones: u64) -> SideCounts {
-    let mut counts = [0; SIDE];
-    write_side(geometry, stones, writer(geometry, &mut counts, None));
-    counts
+/// Counts of the player who has `stones`.
+pub(crate) fn side(geometry: &Geometry, stones: u64, outlook: &Outlook) -> SideCounts {
+    write_side(geometry, stones, outlook, Writer::new(geometry, None))
 }
 
-/// `need`: the margin that the side to move, who has `own`, must reach.
-pub(crate) fn mixed(geometry: &Geometry, own: u64, other: u64, need: i32) -> MixedCounts {
-    let mut counts = [0; MIXED];
-    write_mixed(geometry, own, other, need, writer(geometry, &mut counts, None));
-    counts
+/// `stones` and `outlooks` of the side to move and of the other; `need`: the margin that the side to move must reach.
+pub(crate) fn mixed(geometry: &Geometry, stones: [u64; 2], outlooks: [&Outlook; 2], need: i32) -> MixedCounts {
+    write_mixed(geometry, stones, outlooks, need, Writer::new(geometry, None))
 }
 
-fn write_side(geometry: &Geometry, stones: u64, mut out: Writer<'_>) {
+fn write_side(geometry: &Geometry, stones: u64, outlook: &Outlook, mut out: Writer<'_, SIDE>) -> SideCounts {
     use Per::{Const, Edge, Points};
     let full = geometry.full();
     let rest = full & !stones;
-    let eyes = PureEyes::analyze(geometry, stones);
+    let eyes = outlook.eyes;
     out.mask(stones, Points);
     out.mask(eyes.alive, Points);
     out.mask(eyes.territory, Points);
     out.put(u32::from(eyes.alive != 0), Const(1.0));
+    out.put(outlook.most, Points);
+    out.mask(outlook.completions, Const(2.0));
+    out.put(u32::from(outlook.completions != 0), Const(1.0));
+    out.mask(outlook.makes_two, Const(4.0));
+    out.mask(outlook.makes_one, Const(4.0));
+    out.mask(outlook.lively, Const(4.0));
 
     let touched = geometry.neighbors(stones);
     let (mut chains, mut single, mut largest_chain, mut most_eyes, mut all_eyes) = (0, 0, 0, 0, 0);
@@ -179,7 +200,7 @@ fn write_side(geometry: &Geometry, stones: u64, mut out: Writer<'_>) {
     let [e, w, n, s] = directions(geometry, rest);
     let two_or_more = (e & w) | (n & s) | ((e | w) & (n | s));
     out.mask(rest & (e | w | n | s) & !two_or_more, Const(4.0));
-    debug_assert_eq!(out.at, SIDE);
+    out.finish()
 }
 
 fn directions(geometry: &Geometry, set: u64) -> [u64; 4] {
@@ -200,7 +221,7 @@ struct Liberties {
 }
 
 #[inline]
-fn liberties(geometry: &Geometry, stones: u64, other: u64, empty: u64) -> Liberties {
+fn liberties(geometry: &Geometry, stones: u64, empty: u64) -> Liberties {
     let mut found = Liberties::default();
     for chain in geometry.components(stones) {
         let free = geometry.neighbors(chain) & empty;
@@ -224,11 +245,10 @@ fn liberties(geometry: &Geometry, stones: u64, other: u64, empty: u64) -> Libert
             found.chains[3] += 1;
         }
     }
-    let _ = other;
     found
 }
 
-fn write_mixed(geometry: &Geometry, own: u64, other: u64, need: i32, mut out: Writer<'_>) {
+fn write_mixed(geometry: &Geometry, [own, other]: [u64; 2], outlooks: [&Outlook; 2], need: i32, mut out: Writer<'_, MIXED>) -> MixedCounts {
     use Per::{Const, Edge, Points};
     let full = geometry.full();
     let empty = full & !(own | other);
@@ -236,11 +256,16 @@ fn write_mixed(geometry: &Geometry, own: u64, other: u64, need: i32, mut out: Wr
 
     out.mask(empty, Points);
     out.mask(empty, Const(16.0));
+    for outlook in outlooks {
+        out.mask(outlook.completions & empty, Const(1.0));
+        out.mask(outlook.makes_two & empty, Const(2.0));
+        out.mask(outlook.makes_one & empty, Const(4.0));
+    }
     out.mask(own_near & empty & !other_near, Points);
     out.mask(other_near & empty & !own_near, Points);
     out.mask(own_near & other_near & empty, Points);
-    for (stones, enemy) in [(own, other), (other, own)] {
-        let found = liberties(geometry, stones, enemy, empty);
+    for stones in [own, other] {
+        let found = liberties(geometry, stones, empty);
         for (count, divisor) in found.chains.into_iter().zip([2.0, 2.0, 2.0, 4.0]) {
             out.put(count, Const(divisor));
         }
@@ -338,7 +363,7 @@ fn write_mixed(geometry: &Geometry, own: u64, other: u64, need: i32, mut out: Wr
     out.put(between(own, own), Points);
     out.put(between(other, other), Points);
     out.put(between(own, other) + between(other, own), Points);
-    debug_assert_eq!(out.at, MIXED);
+    out.finish()
 }
 
 /// The inputs that depend on board, komi and passes: `need` is the margin that the side to move must reach, `passes` the number of

@@ -72,7 +72,7 @@ impl Prior {
             1 => Model::Logistic(weights),
             _ => Model::Net(weights),
         };
-        Ok(Box::leak(Box::new(Prior { model, scale, temper, effort: effort == 1, ..Prior::uniform() })))
+        Ok(Prior { model, scale, temper, effort: effort == 1, ..Prior::uniform() }.leak())
     }
 
     /// Reads the file at `path`; errors as [`from_bytes`](Self::from_bytes), with the path, and those of the file system.
@@ -108,7 +108,7 @@ mod tests {
             [Prior::uniform(), Prior::random(5), Prior { model: Model::Logistic(vec![0.5; logistic::FEATURES]), ..Prior::uniform() }]
         {
             let bytes = prior.to_bytes();
-            assert_eq!(Prior::from_bytes(&bytes), Ok(&*Box::leak(Box::new(prior.clone()))));
+            assert_eq!(Prior::from_bytes(&bytes), Ok(prior.clone().leak()));
             let mut damaged = bytes.clone();
             for at in 0..bytes.len() {
                 damaged[at] ^= 1 << (at % 8);

@@ -9,6 +9,9 @@ use super::net::{CAP, FIRST, OUTPUT_AT, OUTPUTS, SECOND, SECOND_AT, WEIGHTS};
 use super::rng::Rng;
 use super::sample::Sample;
 use super::{Model, Prior};
+use crate::look_ahead::LookAhead;
+use crate::static_leaf::StaticLeaves;
+use std::collections::HashMap;
 use superko_rules::{Color, Geometry};
 
 /// Samples turned into the counts of the net's inputs.
@@ -24,12 +27,21 @@ struct Inputs {
 impl Inputs {
     /// Computes the features of all samples.
     fn new(samples: &[Sample]) -> Inputs {
+        // Look-ahead depends on board and komi.
+        let mut asked: HashMap<(String, i32), (StaticLeaves, LookAhead)> = HashMap::new();
         let counts = samples.iter().map(|sample| {
-            let (own, other) = sides(sample);
+            let Sample { geometry, position, need, .. } = *sample;
+            let colors = [position.to_move, position.to_move.opponent()];
+            let need_black = if position.to_move == Color::Black { need } else { 1 - need };
+            let (leaves, look_ahead) = asked.entry((geometry.name(), need_black)).or_insert_with(|| {
+                (StaticLeaves::new(geometry, crate::RegionLimits::OFF), LookAhead::new(geometry, need_black, 1 - need_black))
+            });
+            let stones = colors.map(|color| position.board.stones(color));
+            let [own, other] = colors.map(|color| look_ahead.outlook(leaves, color, position.board.stones(color)));
             let mut counts = [0; 2 * SIDE + MIXED];
-            counts[..SIDE].copy_from_slice(&features::side(sample.geometry, own));
-            counts[SIDE..2 * SIDE].copy_from_slice(&features::side(sample.geometry, other));
-            counts[2 * SIDE..].copy_from_slice(&features::mixed(sample.geometry, own, other, sample.need));
+            counts[..SIDE].copy_from_slice(&features::side(geometry, stones[0], &own));
+            counts[SIDE..2 * SIDE].copy_from_slice(&features::side(geometry, stones[1], &other));
+            counts[2 * SIDE..].copy_from_slice(&features::mixed(geometry, stones, [&own, &other], need));
             counts
         });
         Inputs {
@@ -50,11 +62,6 @@ impl Inputs {
         }
         input[2 * SIDE + MIXED..].copy_from_slice(&features::question(geometry, self.need[at].into(), self.passes[at]));
     }
-}
-
-fn sides(sample: &Sample) -> (u64, u64) {
-    let position = sample.position;
-    (position.board.stones(position.to_move), position.board.stones(position.to_move.opponent()))
 }
 
 /// Log2 of a count, exact at powers of two and linear between them.
@@ -88,7 +95,7 @@ impl Norms {
 }
 
 /// How to fit a net.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NetFit {
     /// Passes over the samples.
     pub epochs: usize,
@@ -104,7 +111,7 @@ pub struct NetFit {
 
 impl Default for NetFit {
     fn default() -> Self {
-        NetFit { epochs: 12, rate: 2e-3, effort_weight: 0.03, decay: 1e-3, seed: 1 }
+        NetFit { epochs: 6, rate: 2e-3, effort_weight: 0.03, decay: 1e-3, seed: 1 }
     }
 }
 
@@ -316,4 +323,35 @@ pub fn evaluate(prior: &Prior, samples: &[Sample]) -> Losses {
     }
     let count = samples.len() as f64;
     Losses { log_loss: log_loss / count, effort_error: effort_error / count }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::net::{BoardNet, OUTPUT_PLACES};
+    use super::super::sample::{SamplePlan, sample_board};
+    use super::*;
+    use superko_rules::parse_board_size;
+
+    #[test]
+    fn the_net_in_integers_is_the_net_that_was_fitted() {
+        let plan = SamplePlan { root_expansions: 2_000, random_expansions: 200, random_total: 3_000, most: 300, random_most: 50, seed: 2 };
+        let samples = sample_board(Prior::builtin(), parse_board_size("3x4").unwrap(), &plan);
+        let Model::Net(weights) = &Prior::builtin().model else { panic!("the built-in prior is a net") };
+        let inputs = Inputs::new(&samples);
+        let norms = Norms::new(&inputs);
+        let mut state = Forward::new();
+        for (at, sample) in samples.iter().enumerate() {
+            inputs.fill(at, &norms, &mut state.input);
+            forward(weights, &mut state);
+            let black = sample.position.to_move == Color::Black;
+            let net = BoardNet::new(weights, sample.geometry, if black { sample.need } else { 1 - sample.need });
+            let part = |from: usize| net.side(inputs.counts[at][from..from + SIDE].try_into().unwrap());
+            let mixed = inputs.counts[at][2 * SIDE..].try_into().unwrap();
+            let found = net.outputs(&part(0)[0], &part(SIDE)[1], mixed, black, sample.position.passes);
+            for (found, expected) in found.into_iter().zip(state.output) {
+                let found = found as f32 / (1u32 << OUTPUT_PLACES) as f32;
+                assert!((found - expected).abs() < 0.05 + 0.02 * expected.abs(), "{found} instead of {expected}, {sample}");
+            }
+        }
+    }
 }

@@ -9,13 +9,17 @@ mod math;
 mod net;
 mod rng;
 mod sample;
+mod train;
 
 pub use file::PriorError;
 pub use fit::{Losses, NetFit, evaluate, fit_logistic, fit_net};
 pub use sample::{Sample, SampleError, SamplePlan, SamplingTable, sample_board, sample_solve};
+pub use train::{LeftOut, ModelKind, TRAINING_BOARDS, Training, cross_validate, train};
 
 use crate::Numbers;
 use crate::board_set::mix;
+use crate::look_ahead::{LookAhead, Outlook};
+use crate::static_leaf::StaticLeaves;
 use net::{BoardNet, Sums};
 use std::fmt;
 use std::sync::OnceLock;
@@ -74,7 +78,7 @@ const NET_SCALE: f32 = 2000.0;
 /// Scale of models without efforts (findings 2: larger than the paper's 64).
 const PLAIN_SCALE: f32 = 500.0;
 /// A net is surer than it should be of positions unlike its samples (findings 7.2).
-const NET_TEMPER: f32 = 0.5;
+const NET_TEMPER: f32 = 0.35;
 
 impl Prior {
     /// Takes every position for even: what training starts from.
@@ -92,6 +96,11 @@ impl Prior {
     pub fn random(seed: u64) -> Prior {
         let mut rng = rng::Rng::new(seed);
         Prior::of_net((0..net::WEIGHTS).map(|_| 2.0 * rng.unit() - 1.0).collect())
+    }
+
+    /// Keeps the prior for as long as the process lives, as a search needs it.
+    pub fn leak(self) -> &'static Prior {
+        Box::leak(Box::new(self))
     }
 
     fn of_net(weights: Vec<f32>) -> Prior {
@@ -157,11 +166,13 @@ impl NumberTables {
 }
 
 /// Stone sets whose part of the net's first layer is kept.
-const CACHE_SLOTS: usize = 1 << 12;
+const CACHE_SLOTS: usize = 1 << 13;
 
+/// A player's stones, what they might become, and what they add to the sums of the net's first layer.
 #[derive(Clone)]
 struct CachedSide {
     stones: u64,
+    outlook: Outlook,
     /// As the mover's, as the other's.
     sums: [Sums; 2],
 }
@@ -177,6 +188,9 @@ enum Ready {
     Net(Box<NetState>),
 }
 
+/// First numbers kept.
+const GIVEN_SLOTS: usize = 1 << 16;
+
 /// A prior made ready for one board and komi.
 pub(crate) struct Evaluator {
     prior: &'static Prior,
@@ -184,15 +198,32 @@ pub(crate) struct Evaluator {
     need_black: i32,
     /// Made at the first use: many solves are decided at the root.
     ready: Option<Ready>,
+    /// First numbers already given, by the key under which the search keeps numbers. A child that was never the best one has no numbers
+    /// in the table and is asked for again at each visit of its parents.
+    given: Vec<(u64, Numbers)>,
 }
 
 impl Evaluator {
     pub fn new(prior: &'static Prior, geometry: &'static Geometry, need_black: i32) -> Evaluator {
-        Evaluator { prior, geometry, need_black, ready: None }
+        Evaluator { prior, geometry, need_black, ready: None, given: Vec::new() }
     }
 
-    /// The first numbers of `position`.
-    pub fn numbers(&mut self, position: Position) -> Numbers {
+    /// The first numbers of `position`, whose numbers the search keeps under `key`.
+    pub fn numbers(&mut self, leaves: &mut StaticLeaves, look_ahead: &LookAhead, key: u64, position: Position) -> Numbers {
+        if self.given.is_empty() {
+            self.given = vec![(0, Numbers { phi: 0, delta: 0, cost: 0 }); GIVEN_SLOTS];
+        }
+        let slot = key as usize & (GIVEN_SLOTS - 1);
+        let (given, numbers) = self.given[slot];
+        if given == key && numbers.phi > 0 {
+            return numbers;
+        }
+        let numbers = self.guess(leaves, look_ahead, position);
+        self.given[slot] = (key, numbers);
+        numbers
+    }
+
+    fn guess(&mut self, leaves: &mut StaticLeaves, look_ahead: &LookAhead, position: Position) -> Numbers {
         let &mut Evaluator { prior, geometry, need_black, .. } = self;
         let tables = prior.tables.get_or_init(|| NumberTables::new(prior));
         match self.ready.get_or_insert_with(|| Ready::new(prior, geometry, need_black)) {
@@ -205,11 +236,11 @@ impl Evaluator {
             Ready::Net(state) => {
                 let black = position.to_move == Color::Black;
                 let need = if black { need_black } else { 1 - need_black };
-                let (own, other) = (position.board.stones(position.to_move), position.board.stones(position.to_move.opponent()));
-                let counts = features::mixed(geometry, own, other, need);
-                let own = state.side(geometry, own)[0];
-                let other = state.side(geometry, other)[1];
-                let [logit, win, loss] = state.net.outputs(&own, &other, &counts, black, position.passes);
+                let colors = [position.to_move, position.to_move.opponent()];
+                let [own, other] = colors.map(|color| state.side(geometry, leaves, look_ahead, color, position.board.stones(color)));
+                let (own, other) = (&state.cache[own], &state.cache[other]);
+                let counts = features::mixed(geometry, [own.stones, other.stones], [&own.outlook, &other.outlook], need);
+                let [logit, win, loss] = state.net.outputs(&own.sums[0], &other.sums[1], &counts, black, position.passes);
                 tables.numbers(logit >> (net::OUTPUT_PLACES - 6), win >> (net::OUTPUT_PLACES - 4), loss >> (net::OUTPUT_PLACES - 4))
             }
         }
@@ -223,19 +254,83 @@ impl Ready {
             Model::Logistic(weights) => Ready::Logistic(weights),
             Model::Net(weights) => {
                 let net = BoardNet::new(weights, geometry, need_black);
-                let empty = CachedSide { stones: 0, sums: net.side(&features::side(geometry, 0)) };
-                Ready::Net(Box::new(NetState { net, cache: vec![empty; CACHE_SLOTS] }))
+                let nothing = CachedSide { stones: u64::MAX, outlook: Outlook::default(), sums: [[0; net::FIRST]; 2] };
+                Ready::Net(Box::new(NetState { net, cache: vec![nothing; CACHE_SLOTS] }))
             }
         }
     }
 }
 
 impl NetState {
-    fn side(&mut self, geometry: &Geometry, stones: u64) -> &[Sums; 2] {
-        let cached = &mut self.cache[mix(stones) as usize & (CACHE_SLOTS - 1)];
+    /// The slot of the cache that holds the player `color` with `stones`. The two players of a position never share a slot.
+    fn side(&mut self, geometry: &Geometry, leaves: &mut StaticLeaves, look_ahead: &LookAhead, color: Color, stones: u64) -> usize {
+        let black = color == Color::Black;
+        let slot = (mix(stones) as usize & (CACHE_SLOTS / 2 - 1)) * 2 + usize::from(black);
+        let cached = &mut self.cache[slot];
         if cached.stones != stones {
-            *cached = CachedSide { stones, sums: self.net.side(&features::side(geometry, stones)) };
+            let outlook = look_ahead.outlook(leaves, color, stones);
+            *cached = CachedSide { stones, outlook, sums: self.net.side(&features::side(geometry, stones, &outlook)) };
         }
-        &cached.sums
+        slot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, RegionLimits};
+    use rng::Rng;
+    use superko_rules::{Game, Move, parse_board_size};
+
+    /// A position from a random game.
+    fn draw(rng: &mut Rng, geometry: &'static Geometry) -> Position {
+        let mut game = Game::new(geometry);
+        for _ in 0..rng.below(geometry.points()) {
+            let mut moves = game.legal_moves();
+            moves.retain(|&mv| mv != Move::Pass);
+            if moves.is_empty() {
+                break;
+            }
+            game.play(moves[rng.below(moves.len())]).unwrap();
+        }
+        game.position()
+    }
+
+    #[test]
+    fn images_and_exchanged_colours_have_the_same_numbers() {
+        let mut rng = Rng::new(1);
+        for name in ["1x7", "2x5", "3x4", "4x4"] {
+            let geometry = parse_board_size(name).unwrap();
+            let numbers = |need_black, position| {
+                let mut leaves = StaticLeaves::new(geometry, RegionLimits::OFF);
+                let ahead = LookAhead::new(geometry, need_black, 1 - need_black);
+                Evaluator::new(Options::default().prior, geometry, need_black).numbers(&mut leaves, &ahead, 1, position)
+            };
+            for _ in 0..20 {
+                let need = rng.below(7) as i32 - 3;
+                let position = draw(&mut rng, geometry);
+                let expected = numbers(need, position);
+                let sym = rng.below(geometry.symmetries()) as u8;
+                let board = geometry.map_board(sym, position.board);
+                let swapped = superko_rules::Board { black: board.white, white: board.black };
+                assert_eq!(numbers(need, Position { board, ..position }), expected);
+                let exchanged = Position { board: swapped, to_move: position.to_move.opponent(), ..position };
+                assert_eq!(numbers(1 - need, exchanged), expected);
+                assert!((1..=1 << 30).contains(&expected.phi) && (1..=1 << 30).contains(&expected.delta));
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_stay_within_their_bounds() {
+        for prior in [Prior::uniform(), Prior::random(1).with_numbers(1e6, 10.0, true)] {
+            let tables = NumberTables::new(&prior);
+            for logit in [i32::MIN, -4000, -1, 0, 1, 4000, i32::MAX] {
+                for effort in [i32::MIN, -5, 0, 90, i32::MAX] {
+                    let Numbers { phi, delta, .. } = tables.numbers(logit, effort, effort);
+                    assert!((1..=1 << 30).contains(&phi) && (1..=1 << 30).contains(&delta), "{logit} {effort}: {phi} {delta}");
+                }
+            }
+        }
     }
 }

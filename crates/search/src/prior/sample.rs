@@ -25,6 +25,17 @@ pub struct Sample {
     pub cost: u64,
 }
 
+impl Sample {
+    /// The sample that a stored lemma gives. The komi that was asked is not on record: the lemma counts for the margin it proves, the
+    /// sharpest question that it answers.
+    pub fn of_lemma(geometry: &'static Geometry, key: PositionKey, lemma: &Lemma) -> Sample {
+        let position = position_of(geometry, key);
+        let won = lemma.winner == position.to_move;
+        let margin = i32::from(lemma.margin);
+        Sample { geometry, position, need: if won { margin } else { 1 - margin }, won, cost: lemma.cost }
+    }
+}
+
 /// One line: board, Black's and White's stones in hexadecimal, `b` or `w` to move, passes, margin asked, `win` or `loss`, expansions.
 impl fmt::Display for Sample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -149,15 +160,17 @@ pub struct SamplePlan {
     pub random_expansions: u64,
     /// Expansions on random positions in all.
     pub random_total: u64,
-    /// Most samples of the empty board's solves and most of random positions; beyond, a random choice is kept.
+    /// Most samples of the empty board's solves; beyond, a random choice is kept.
     pub most: usize,
+    /// Most samples of random positions, for each point of the board: small boards have little to tell.
+    pub random_most: usize,
     /// Seed of random positions and choices.
     pub seed: u64,
 }
 
 impl Default for SamplePlan {
     fn default() -> Self {
-        SamplePlan { root_expansions: 400_000, random_expansions: 4_000, random_total: 400_000, most: 80_000, seed: 1 }
+        SamplePlan { root_expansions: 400_000, random_expansions: 4_000, random_total: 400_000, most: 80_000, random_most: 6_000, seed: 1 }
     }
 }
 
@@ -186,14 +199,15 @@ pub fn sample_board(prior: &'static Prior, geometry: &'static Geometry, plan: &S
     }
     keep(&mut rng, &mut roots, plan.most);
 
+    let random_most = plan.random_most * geometry.points();
     let mut random = Vec::new();
     let mut spent = 0;
-    while spent < plan.random_total && random.len() < plan.most {
+    while spent < plan.random_total && random.len() < random_most {
         let Some(game) = random_game(&mut rng, geometry) else { continue };
         let search = sample_value(prior, &game, plan.random_expansions, &mut random);
         spent += 1 + search.proofs().iter().map(|proof| proof.outcome.stats.expansions).sum::<u64>();
     }
-    keep(&mut rng, &mut random, plan.most);
+    keep(&mut rng, &mut random, random_most);
     roots.extend(random);
     roots
 }
@@ -242,7 +256,7 @@ mod tests {
 
     #[test]
     fn samples_are_read_back_and_sampling_repeats() {
-        let plan = SamplePlan { root_expansions: 2_000, random_expansions: 200, random_total: 3_000, most: 500, seed: 4 };
+        let plan = SamplePlan { root_expansions: 2_000, random_expansions: 200, random_total: 3_000, most: 500, random_most: 50, seed: 4 };
         let prior: &'static Prior = Box::leak(Box::new(Prior::uniform()));
         let sample = || sample_board(prior, parse_board_size("2x3").unwrap(), &plan);
         let samples = sample();
