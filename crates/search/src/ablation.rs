@@ -110,6 +110,7 @@ const MECHANISMS: &[Variant] = &[
     ("no cube and filter before B", |options, _| options.ablated.filter = true),
     ("no static knowledge", |options, _| options.static_knowledge = false),
     ("no region games", |options, _| options.region_games = RegionLimits::OFF),
+    ("no killer order", |options, _| options.killer_order = false),
     ("no look-ahead", |options, _| options.look_ahead = false),
     ("uniform first numbers", |options, _| options.prior = kept(&UNIFORM, Prior::uniform)),
     ("first numbers without effort", |options, _| options.prior = kept(&EFFORTLESS, || Prior::builtin().clone().without_effort())),

@@ -24,6 +24,8 @@ use superko_rules::{Board, Canonical, Color, Game, Geometry, Move, Position};
 
 /// Larger than any sum of numbers.
 pub(crate) const INFINITE: u64 = 1 << 60;
+/// The disproof number of a reply that has just refuted a sibling of this position is divided by so much (findings 7.3).
+const KILLER: u64 = 3;
 /// Safe points: every so many expansions counters are flushed and the stop flag is read.
 const SAFE_POINT: u64 = 256;
 
@@ -128,6 +130,9 @@ pub(crate) struct Search<'a> {
     pub stats: SearchStats,
     flushed: SearchStats,
     spare: Vec<Vec<Child>>,
+    /// By ply below the root: the move by which the last position there was won, since its parent was entered.
+    killers: Vec<Option<Move>>,
+    ply: usize,
 }
 
 impl<'a> Search<'a> {
@@ -159,6 +164,8 @@ impl<'a> Search<'a> {
             stats: SearchStats::default(),
             flushed: SearchStats::default(),
             spare: Vec::new(),
+            killers: Vec::new(),
+            ply: 0,
         }
     }
 
@@ -351,7 +358,16 @@ impl<'a> Search<'a> {
         let spent_before = known.map_or(0, |numbers| u64::from(numbers.cost));
 
         let mut children = self.spare.pop().unwrap_or_default();
+        self.ply += 1;
+        self.killers.resize(self.killers.len().max(self.ply + 2), None);
+        self.killers[self.ply + 1] = None;
         let value = self.expand(node, &mut children, threshold_phi, threshold_delta, known.is_some(), is_root);
+        if let Value::Won(win) = &value
+            && win.winner == node.position.to_move
+        {
+            self.killers[self.ply] = win.best;
+        }
+        self.ply -= 1;
         children.clear();
         self.spare.push(children);
         self.phase(Counter::PhaseStore);
@@ -438,9 +454,13 @@ impl<'a> Search<'a> {
             }
         }
         self.phase(Counter::PhasePrior);
+        let killer = self.killers[self.ply].filter(|_| self.options.killer_order);
         // First numbers last: often a child has decided the node before they are needed.
         for child in children.iter_mut().filter(|child| child.delta == INFINITE && child.solved.is_none()) {
             child.set_numbers(self.prior.numbers(&mut self.static_leaves, &self.look_ahead, child.number_key, child.node.position));
+            if killer == Some(child.mv) {
+                child.delta = (child.delta / KILLER).max(1);
+            }
         }
 
         let rule = self.options.numbers.unwrap_or_else(|| NumberRule::for_board(self.geometry));

@@ -58,10 +58,9 @@ impl Side {
 
     /// Points that complete the claim for `stones`, as far as pure eyes tell: whether they are empty is not asked.
     fn completions(&self, leaves: &mut StaticLeaves, stones: u64) -> u64 {
-        let (which, bit) = (self.winner as usize, 1 << self.winner as usize);
-        let known = leaves.known(stones);
-        if known.computed & bit != 0 {
-            return known.completions[which];
+        let which = self.winner as usize;
+        if let Some(known) = leaves.known(stones).set(which) {
+            return known;
         }
         let mut found = 0;
         for point in bits(self.geometry.full() & !stones) {
@@ -73,25 +72,20 @@ impl Side {
                 }
             }
         }
-        let known = leaves.known(stones);
-        known.completions[which] = found;
-        known.computed |= bit;
+        leaves.known(stones).put(which, found);
         found
     }
 
     /// Points after which there are two completions.
     fn makes_two(&self, leaves: &mut StaticLeaves, stones: u64) -> u64 {
-        let (which, bit) = (self.winner as usize, 4 << self.winner as usize);
-        let known = leaves.known(stones);
-        if known.computed & bit != 0 {
-            return known.makes_two[which];
+        let which = 2 + self.winner as usize;
+        if let Some(known) = leaves.known(stones).set(which) {
+            return known;
         }
         let found = bits(self.geometry.full() & !stones)
             .filter(|&point| self.completions(leaves, stones | 1 << point).count_ones() >= 2)
             .fold(0, |set, point| set | 1 << point);
-        let known = leaves.known(stones);
-        known.makes_two[which] = found;
-        known.computed |= bit;
+        leaves.known(stones).put(which, found);
         found
     }
 }

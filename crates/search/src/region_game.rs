@@ -118,16 +118,16 @@ pub struct RegionLimits {
 }
 
 impl Default for RegionLimits {
-    /// Chosen by expansions: 3x6 at 17.5 takes 5.7 M without region games and 2.5 M with these; 3x5 84 k and 35 k (43 k with `interior` 8); 2x8
-    /// 1.60 M and 1.31 M (1.27 M with 8). 4x4 gains nothing. Larger interiors mostly cost time.
+    /// Chosen by expansions. With the hand-set prior and no look-ahead 3x6 at 17.5 took 5.7 M without region games, 2.5 M with 4000 states
+    /// and 2.0 M with 1000; with net, look-ahead and killer order 529 k with 4000 and 512 k with 1000. Larger interiors mostly cost time.
     fn default() -> Self {
-        RegionLimits { region: 14, interior: 10, states: 4000, kept: 1 << 17 }
+        RegionLimits { region: 14, interior: 10, states: 1000, kept: 1 << 17 }
     }
 }
 
 impl RegionLimits {
     /// No region games.
-    pub const OFF: RegionLimits = RegionLimits { region: 0, interior: 0, states: 0, kept: 0 };
+    pub const OFF: RegionLimits = RegionLimits { region: 0, interior: 0, states: 1000, kept: 0 };
 }
 
 /// Who is to move in a local game.

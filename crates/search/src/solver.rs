@@ -123,6 +123,8 @@ pub struct Options {
     pub region_games: RegionLimits,
     /// Static look-ahead, on top of pure eyes.
     pub look_ahead: bool,
+    /// What refuted a sibling is tried early.
+    pub killer_order: bool,
     /// How disproof numbers come from the children's numbers.
     /// `None`: [`NumberRule::for_board`].
     pub numbers: Option<NumberRule>,
@@ -143,6 +145,7 @@ impl Default for Options {
             static_knowledge: true,
             region_games: RegionLimits::default(),
             look_ahead: true,
+            killer_order: true,
             prior: Prior::builtin(),
             numbers: None,
             prune: None,

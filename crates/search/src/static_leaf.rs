@@ -8,26 +8,43 @@ use crate::region_game::RegionGames;
 use crate::{RegionLimits, region_claim};
 use superko_rules::{Board, Color, Geometry, Move, Position, PureEyes, bits};
 
-/// Slots of the direct-mapped cache, as a power of two; pure eyes depend on one player's stones only, which recur far more often
-/// than positions.
-const CACHE_BITS: usize = 17;
+/// Slots of the direct-mapped cache, as a power of two (64 MiB, of which only what is used is ever touched); pure eyes depend on one
+/// player's stones only, which recur far more often than positions.
+const CACHE_BITS: usize = 20;
 
 pub(crate) struct StaticLeaves {
     geometry: &'static Geometry,
-    /// Placed by a hash of the stones.
-    cache: Vec<Known>,
+    /// Placed by a hash of the stones. Words, because the allocator hands out zeroed ones without writing them.
+    cache: Vec<[u64; 8]>,
     games: RegionGames,
 }
 
-/// What is known of the player who has `stones`; one cache line. The sets of [`crate::look_ahead`] belong to one komi, by the player's colour.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Known {
-    stones: u64,
-    eyes: PureEyes,
-    pub completions: [u64; 2],
-    pub makes_two: [u64; 2],
-    /// Which of the four sets have been computed, one bit each.
-    pub computed: u64,
+/// What is known of the player who has certain stones; one cache line. The sets of [`crate::look_ahead`] belong to one komi, by the player's
+/// colour. All zero is right for the player without stones.
+pub(crate) struct Known<'a>(&'a mut [u64; 8]);
+
+/// The words of a [`Known`]: the stones, `X*`, `T*`, and which of the four sets after them have been computed, one bit each.
+const STONES: usize = 0;
+const ALIVE: usize = 1;
+const TERRITORY: usize = 2;
+const COMPUTED: usize = 3;
+const SETS: usize = 4;
+
+impl Known<'_> {
+    fn eyes(&self) -> PureEyes {
+        PureEyes { alive: self.0[ALIVE], territory: self.0[TERRITORY] }
+    }
+
+    /// A set, if it has been computed: 0 and 1 the completions for Black and White, 2 and 3 what makes two of them.
+    pub fn set(&self, which: usize) -> Option<u64> {
+        (self.0[COMPUTED] >> which & 1 == 1).then(|| self.0[SETS + which])
+    }
+
+    /// Keeps a set.
+    pub fn put(&mut self, which: usize, set: u64) {
+        self.0[SETS + which] = set;
+        self.0[COMPUTED] |= 1 << which;
+    }
 }
 
 /// The rule by which a position was decided without search.
@@ -71,25 +88,27 @@ pub(crate) struct StaticWin {
 
 impl StaticLeaves {
     pub fn new(geometry: &'static Geometry, limits: RegionLimits) -> Self {
-        let cache = vec![Known::default(); 1 << geometry.points().min(CACHE_BITS)];
+        let cache = vec![[0; 8]; 1 << geometry.points().min(CACHE_BITS)];
         StaticLeaves { geometry, cache, games: RegionGames::new(geometry, limits) }
     }
 
     /// The pure eyes of the player who has `stones`.
     #[inline]
     pub fn eyes(&mut self, stones: u64) -> PureEyes {
-        self.known(stones).eyes
+        self.known(stones).eyes()
     }
 
     /// The cache entry of the player who has `stones`.
     #[inline]
-    pub fn known(&mut self, stones: u64) -> &mut Known {
+    pub fn known(&mut self, stones: u64) -> Known<'_> {
         let slot = mix(stones) as usize & (self.cache.len() - 1);
-        let known = &mut self.cache[slot];
-        if known.stones != stones {
-            *known = Known { stones, eyes: PureEyes::analyze(self.geometry, stones), ..Known::default() };
+        let words = &mut self.cache[slot];
+        if words[STONES] != stones {
+            let PureEyes { alive, territory } = PureEyes::analyze(self.geometry, stones);
+            *words = [0; 8];
+            (words[STONES], words[ALIVE], words[TERRITORY]) = (stones, alive, territory);
         }
-        known
+        Known(words)
     }
 
     /// Whether pure eyes, alone or with region games, give `winner` a margin of at least `need` in `position`, where `stood` are the points on which some
