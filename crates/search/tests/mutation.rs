@@ -51,6 +51,8 @@ noticed! {
     static_c2: C2 on "2x3";
     look_ahead_c1: AheadC1 on "2x3";
     look_ahead_territory: AheadTerritory on "2x3";
+    look_ahead_first_c1: AheadFirstC1 on "2x3";
+    look_ahead_first_territory: AheadFirstTerritory on "2x3";
     look_ahead_c2: AheadC2 on "2x4";
     look_ahead_atari: AheadAtari on "2x4";
     look_ahead_occupied: AheadOccupied on "2x3";
@@ -258,6 +260,36 @@ fn region_c2_fixture() {
 #[test]
 fn region_tempo_fixture() {
     told_apart(Dropped::RegionTempo, &diagram("2x6", &[".OXXX.", "OX.X.X"], Color::White, 0));
+}
+
+/// Black to move kills on the left or on the right of the wall, not on both sides.
+#[test]
+fn region_one_first_fixture() {
+    let game = diagram("3x7", &[".OX.XO.", "OOXXXOO", "..X.X.."], Color::Black, 0);
+    let komi = Komi::below(21);
+    let winner = |condition, static_knowledge| {
+        drop_condition(condition);
+        let options = Options { static_knowledge, ..Options::default() };
+        let outcome = solve_with(options, &MemoryTable::new(game.geometry()), &game, komi, Limits::default(), &Control::default());
+        drop_condition(None);
+        outcome.verdict.expect("there is no limit").0
+    };
+    assert_eq!(winner(None, false), Color::White, "the oracle does not reach so far");
+    assert_eq!(winner(None, true), Color::White);
+    assert_eq!(winner(Some(Dropped::RegionOneFirst), true), Color::Black);
+}
+
+/// Black to move must kill where White could live: the other side can wait.
+#[test]
+fn region_first_move_is_the_urgent_one() {
+    for (rows, columns) in [([".OX.X..", "OOXXX..", "..X.X.."], "AB"), (["..X.XO.", "..XXXOO", "..X.X.."], "FG")] {
+        let game = diagram("3x7", &rows, Color::Black, 0);
+        let outcome = solve(&MemoryTable::new(game.geometry()), &game, Komi::below(21), Limits::default(), &Control::default());
+        assert_eq!(outcome.verdict, Ok((Color::Black, 21)));
+        assert_eq!(outcome.stats.expansions, 0, "a claim at the root");
+        let vertex = outcome.best_move.unwrap().vertex(game.geometry());
+        assert!(columns.contains(&vertex[..1]), "{vertex}");
+    }
 }
 
 /// Black wins what White starts in the region, but not what Black must start.
