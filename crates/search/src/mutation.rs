@@ -40,6 +40,8 @@ pub enum Dropped {
     RegionPass,
     /// Region games, L1: after a capture by the loser, a loose move of the stage captures only to make the balance a record.
     RegionL1,
+    /// Region games, L1: that record counts what the winner gains after the capture, too.
+    RegionRecord,
     /// Region games, L2: after a capturing loose move, the loser wins by capturing in the stage.
     RegionL2,
     /// Region games, L3: with nothing anchored, no loose move after a capture by the loser.
