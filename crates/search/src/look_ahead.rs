@@ -149,10 +149,12 @@ impl LookAhead {
             return Some(win);
         }
         let moves = side.makes_two(leaves, stones) & empty;
-        bits(moves).filter(fresh).find_map(|point| {
+        bits(moves).filter(|point| fresh(point) || dropped(Dropped::AheadFirstC1)).find_map(|point| {
             let after = board.place(geometry, winner, point).ok()?.board;
             let win = side.miai(leaves, after, stood)?;
-            Some(with(win, LeafKind::MoveToMiai, point))
+            let territory = win.territory;
+            let win = with(win, LeafKind::MoveToMiai, point);
+            Some(if dropped(Dropped::AheadFirstTerritory) { StaticWin { territory, ..win } } else { win })
         })
     }
 }

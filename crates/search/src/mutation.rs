@@ -18,6 +18,10 @@ pub enum Dropped {
     AheadC1,
     /// Look-ahead: the points to be played enter the lemma's `T`.
     AheadTerritory,
+    /// Look-ahead l3: no winner stone of the history on the first point to be played.
+    AheadFirstC1,
+    /// Look-ahead l3: the first point to be played enters the lemma's `T`.
+    AheadFirstTerritory,
     /// Look-ahead l2: not after the winner's own pass.
     AheadC2,
     /// Look-ahead l2: a capture of a chain in atari stops the ways that need it.
@@ -30,10 +34,14 @@ pub enum Dropped {
     RegionC1,
     /// Region games: at most one region may need the winner's first move, and only if the winner is to move.
     RegionTempo,
+    /// Region games: of the regions that need the winner's first move, one gets it.
+    RegionOneFirst,
     /// Region games: the loser may pass, so the winner needs a good move everywhere.
     RegionPass,
     /// Region games, L1: after a capture by the loser, a loose move of the stage captures only to make the balance a record.
     RegionL1,
+    /// Region games, L1: that record counts what the winner gains after the capture, too.
+    RegionRecord,
     /// Region games, L2: after a capturing loose move, the loser wins by capturing in the stage.
     RegionL2,
     /// Region games, L3: with nothing anchored, no loose move after a capture by the loser.

@@ -64,7 +64,7 @@ pub(crate) fn claim(
             break;
         }
         if win_part(games, position, winner, winner_moves, first_move_free, part) {
-            first_move_free &= !part.needs_first_move || dropped(Dropped::RegionTempo);
+            first_move_free &= !part.needs_first_move || dropped(Dropped::RegionTempo) || dropped(Dropped::RegionOneFirst);
             have += part.size();
             parts.push(*part);
         } else {

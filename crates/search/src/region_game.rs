@@ -301,6 +301,7 @@ impl RegionGames {
         }
         let mut next = State { winner: state.winner | stone, loser: state.loser & !captured, turn: Turn::Loser, captures, ..*state };
         next.captures = match captures {
+            Captures::ByLoser(most) if captured == 0 && dropped(Dropped::RegionRecord) => Captures::ByLoser(most),
             Captures::ByLoser(most) if captured == 0 => Captures::ByLoser(most.max(next.balance())),
             Captures::ByLoser(most) if next.balance() <= most && !dropped(Dropped::RegionL1) => return None,
             Captures::None if captured == 0 || stone & reach.near != 0 => Captures::None,

@@ -53,6 +53,8 @@ noticed! {
     static_c2: C2 on "2x3";
     look_ahead_c1: AheadC1 on "2x3";
     look_ahead_territory: AheadTerritory on "2x3";
+    look_ahead_first_c1: AheadFirstC1 on "2x3";
+    look_ahead_first_territory: AheadFirstTerritory on "2x3";
     look_ahead_c2: AheadC2 on "2x4";
     look_ahead_atari: AheadAtari on "2x4";
     look_ahead_occupied: AheadOccupied on "2x3";
@@ -68,14 +70,11 @@ noticed! {
 }
 
 /// The margin that a solver without `condition` reaches for Black, by asking at every komi, each on a fresh table.
-fn value_without(condition: Option<Dropped>, prior: &'static Prior, game: &Game) -> i32 {
+fn value_without(condition: Option<Dropped>, options: Options, game: &Game) -> i32 {
     drop_condition(condition);
     let points = game.geometry().points() as i32;
     let wins = |margin: i32| {
         let table = MemoryTable::new(game.geometry());
-        // Without look-ahead, which often sees the true proof first; but its own conditions need it.
-        let look_ahead = !matches!(condition, Some(Dropped::RegionAnchor | Dropped::RegionCovered | Dropped::RegionLiberty));
-        let options = Options { prior, look_ahead, ..Options::default() };
         let outcome = solve_with(options, &table, game, Komi::below(margin), Limits::default(), &Control::default());
         outcome.verdict.expect("there is no limit").0 == Color::Black
     };
@@ -87,10 +86,23 @@ fn value_without(condition: Option<Dropped>, prior: &'static Prior, game: &Game)
 /// The fixture tells the solvers apart: the whole one agrees with the oracle, the one without `condition` does not, in at least one order of
 /// the search: a good prior may find the true proof before it meets the false claim.
 fn told_apart(condition: Dropped, game: &Game) {
+    told_apart_by(Options::default(), condition, game);
+}
+
+fn told_apart_by(options: Options, condition: Dropped, game: &Game) {
     let value = Oracle::new(1_000_000).value(game).expect("the fixture is small");
     let priors = [Prior::builtin(), Prior::uniform().leak(), Prior::random(1).leak(), Prior::random(2).leak()];
-    assert!(priors.iter().all(|prior| value_without(None, prior, game) == value), "the whole solver");
-    assert!(priors.iter().any(|prior| value_without(Some(condition), prior, game) != value), "{condition:?} makes no difference here");
+    let with = |prior: &&'static Prior| Options { prior, ..options };
+    assert!(priors.iter().all(|prior| value_without(None, with(prior), game) == value), "the whole solver");
+    assert!(
+        priors.iter().any(|prior| value_without(Some(condition), with(prior), game) != value),
+        "{condition:?} makes no difference here"
+    );
+}
+
+/// Where look-ahead for the side to move would decide first, before the other side's region game can go wrong.
+fn no_look_ahead() -> Options {
+    Options { look_ahead: false, ..Options::default() }
 }
 
 fn diagram(size: &str, rows: &[&str], to_move: Color, passes: u8) -> Game {
@@ -267,6 +279,36 @@ fn region_tempo_fixture() {
     told_apart(Dropped::RegionTempo, &diagram("2x6", &[".OXXX.", "OX.X.X"], Color::White, 0));
 }
 
+/// Black to move kills on the left or on the right of the wall, not on both sides.
+#[test]
+fn region_one_first_fixture() {
+    let game = diagram("3x7", &[".OX.XO.", "OOXXXOO", "..X.X.."], Color::Black, 0);
+    let komi = Komi::below(21);
+    let winner = |condition, static_knowledge| {
+        drop_condition(condition);
+        let options = Options { static_knowledge, ..Options::default() };
+        let outcome = solve_with(options, &MemoryTable::new(game.geometry()), &game, komi, Limits::default(), &Control::default());
+        drop_condition(None);
+        outcome.verdict.expect("there is no limit").0
+    };
+    assert_eq!(winner(None, false), Color::White, "the oracle does not reach so far");
+    assert_eq!(winner(None, true), Color::White);
+    assert_eq!(winner(Some(Dropped::RegionOneFirst), true), Color::Black);
+}
+
+/// Black to move must kill where White could live: the other side can wait.
+#[test]
+fn region_first_move_is_the_urgent_one() {
+    for (rows, columns) in [([".OX.X..", "OOXXX..", "..X.X.."], "AB"), (["..X.XO.", "..XXXOO", "..X.X.."], "FG")] {
+        let game = diagram("3x7", &rows, Color::Black, 0);
+        let outcome = solve(&MemoryTable::new(game.geometry()), &game, Komi::below(21), Limits::default(), &Control::default());
+        assert_eq!(outcome.verdict, Ok((Color::Black, 21)));
+        assert_eq!(outcome.stats.expansions, 0, "a claim at the root");
+        let vertex = outcome.best_move.unwrap().vertex(game.geometry());
+        assert!(columns.contains(&vertex[..1]), "{vertex}");
+    }
+}
+
 /// Black wins what White starts in the region, but not what Black must start.
 #[test]
 fn region_pass_fixture() {
@@ -276,17 +318,17 @@ fn region_pass_fixture() {
 /// White's chain lives on the left, whatever Black's loose stones and moves next to it touch.
 #[test]
 fn region_anchor_fixture() {
-    told_apart(Dropped::RegionAnchor, &diagram("3x4", &["X.X.", "OOXX", ".OX."], Color::White, 0));
+    told_apart_by(no_look_ahead(), Dropped::RegionAnchor, &diagram("3x4", &["X.X.", "OOXX", ".OX."], Color::White, 0));
 }
 
 /// White lives in a region in which Black has no loose stone.
 #[test]
 fn region_covered_fixture() {
-    told_apart(Dropped::RegionCovered, &diagram("3x4", &[".OX.", "O.XX", ".OX."], Color::White, 0));
+    told_apart_by(no_look_ahead(), Dropped::RegionCovered, &diagram("3x4", &[".OX.", "O.XX", ".OX."], Color::White, 0));
 }
 
 /// White has an eye in the region that Black may not fill.
 #[test]
 fn region_liberty_fixture() {
-    told_apart(Dropped::RegionLiberty, &diagram("3x4", &[".OX.", "O.XX", ".OX."], Color::White, 0));
+    told_apart_by(no_look_ahead(), Dropped::RegionLiberty, &diagram("3x4", &[".OX.", "O.XX", ".OX."], Color::White, 0));
 }

@@ -227,6 +227,44 @@ fn local_play_repeats_without_its_restrictions() {
     }
 }
 
+/// A ko, after two passes of the loser in the stage: the winner may not retake. The stones gained meanwhile make a new record, which the
+/// retaken ko does not beat. Without it the retaken ko brings back the board before the loser took.
+#[cfg(feature = "mutation")]
+#[test]
+fn the_record_goes_on_to_grow() {
+    let geometry = parse_board_size("3x4").unwrap();
+    let games = RegionGames::new(geometry, RegionLimits { interior: 64, ..RegionLimits::default() });
+    let (winner, loser) = (1 << 3 | 1 << 10, 1 << 1 | 1 << 6 | 1 << 7);
+    let start = State { region: geometry.full() & !(1 << 11), winner, loser, turn: Turn::Loser, captures: Captures::None };
+    let play = |state: &State, mv: Option<usize>| {
+        let reach = Reach::new(geometry, state);
+        match (state.turn, mv) {
+            (Turn::Winner, mv) => games.winner_option(state, &reach, mv.expect("the winner does not pass")),
+            (Turn::Loser, None) => Some(State { turn: Turn::Winner, ..*state }),
+            (Turn::Loser, Some(point)) => match games.loser_option(state, state.winner & !reach.anchored, point) {
+                Reply::Stone(next) => Some(next),
+                _ => None,
+            },
+        }
+    };
+    let retakes = || {
+        let mut state = start;
+        let mut before = start;
+        for mv in [Some(2), Some(8), None, Some(5), None, Some(0), Some(4)] {
+            before = state;
+            state = play(&state, mv).expect("allowed");
+        }
+        let after = play(&state, Some(0))?;
+        assert_eq!((after.winner, after.loser), (before.winner, before.loser));
+        Some(after)
+    };
+    assert_eq!(retakes(), None);
+    crate::mutation::drop_condition(Some(Dropped::RegionRecord));
+    let without = retakes();
+    crate::mutation::drop_condition(None);
+    assert!(without.is_some());
+}
+
 /// Reads a shape: `X` winner, `O` loser, `.` empty, `#` wall. Says who wins with the loser and with the winner to move first.
 fn shape(rows: &[&str]) -> (bool, bool) {
     let geometry = Geometry::get(rows.len(), rows[0].len()).unwrap();
