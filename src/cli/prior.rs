@@ -130,6 +130,7 @@ pub fn run(command: Command) -> Result<u8, Failure> {
         Command::Fit(arguments) => fit(arguments),
         Command::Evaluate(arguments) => evaluate_command(arguments),
         Command::Train(arguments) => {
+            writable(&arguments.out)?;
             let prior = train(&Training::default(), &mut |line| eprintln!("{line}"));
             write(&arguments.out, &prior.to_bytes())
         }
@@ -150,6 +151,12 @@ pub fn named(name: &str) -> Result<&'static Prior, Failure> {
     }
 }
 
+/// Refuses a file that cannot be written before the work for it is done; what it holds stays.
+fn writable(path: &Path) -> Result<(), Failure> {
+    let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
+    opened.map(|_| ()).map_err(|error| Failure::other(format!("--out {}: {error}", path.display())))
+}
+
 fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
     std::fs::write(path, content).map_err(|error| Failure::other(format!("--out {}: {error}", path.display())))
 }
@@ -157,11 +164,13 @@ fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
 fn sample(arguments: &SampleArguments) -> Result<(), Failure> {
     let geometry = parse_board_size(&arguments.board).map_err(|error| Failure::bad_input(format!("--board: {error}")))?;
     let prior = named(&arguments.prior)?;
+    writable(&arguments.out)?;
     let mut samples = Vec::new();
     if let Some(data) = &arguments.data {
         let refused = |error| Failure { code: FAILED, message: format!("--data {}: {error}", data.display()) };
-        if !data.is_dir() {
-            return Err(Failure { code: BAD_INPUT, message: format!("--data {}: there is no such directory", data.display()) });
+        if !data.join("store").is_dir() {
+            let message = format!("--data {}: expected a data directory of superko serve, with store/ in it", data.display());
+            return Err(Failure { code: BAD_INPUT, message });
         }
         let store = Store::open(data).map_err(refused)?;
         let damaged =
@@ -207,6 +216,7 @@ fn read(paths: &[PathBuf]) -> Result<Vec<Sample>, Failure> {
 
 fn fit(arguments: &FitArguments) -> Result<(), Failure> {
     let samples = read(&arguments.samples)?;
+    writable(&arguments.out)?;
     let prior = arguments.model.kind().fit(&samples, arguments.net.fit(), &mut |pass, losses| {
         eprintln!("pass {}: log loss {:.4}, error of the effort {:.3}", pass + 1, losses.log_loss, losses.effort_error);
     });

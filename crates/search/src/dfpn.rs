@@ -121,6 +121,8 @@ pub(crate) struct Search<'a> {
     look_ahead: LookAhead,
     pruning: Option<Pruning>,
     pub transfer: Transfer,
+    /// Expansions of this thread between two safe points: all threads together reach one after `SAFE_POINT`.
+    safe_point: u64,
     limits: Limits,
     started: Instant,
     control: &'a Control,
@@ -156,6 +158,7 @@ impl<'a> Search<'a> {
             look_ahead: LookAhead::new(geometry, komi.need(Color::Black), komi.need(Color::White)),
             pruning: options.prune.map(|side| Pruning::new(side, geometry)),
             transfer: Transfer::new(options.ablated.filter),
+            safe_point: (SAFE_POINT / options.threads.max(1) as u64).max(1),
             limits,
             started: Instant::now(),
             control,
@@ -215,6 +218,13 @@ impl<'a> Search<'a> {
     fn proven(&mut self, node: &Node, statics: bool) -> Option<Win> {
         self.phase(Counter::PhaseStatic);
         let position = node.position;
+        // A komi beyond the board: no score is as low, or as high, as it takes to lose.
+        let points = self.geometry.points() as i32;
+        if self.need_black.abs() > points || self.need_black == -points {
+            let winner = if self.need_black > 0 { Color::White } else { Color::Black };
+            let best = (position.passes < 2 && position.to_move == winner).then_some(Move::Pass);
+            return Some(Win { winner, margin: -points, best, source: Source::Terminal(-points) });
+        }
         if position.passes > 0 {
             let score = position.board.area_score(self.geometry);
             let winner = if score >= self.need_black { Color::Black } else { Color::White };
@@ -338,7 +348,7 @@ impl<'a> Search<'a> {
 
     /// Searches `node`, whose board is in the history and which is not decided, until its numbers reach a threshold.
     pub fn search(&mut self, node: &Node, threshold_phi: u64, threshold_delta: u64, is_root: bool) -> Value {
-        if self.stats.expansions.is_multiple_of(SAFE_POINT)
+        if self.stats.expansions.is_multiple_of(self.safe_point)
             && let Some(stop) = self.safe_point()
         {
             return Value::Stopped(stop);

@@ -11,6 +11,8 @@ const VERSION: u32 = 1;
 /// Magic, version, kind, number of weights, scale, temper, effort.
 const HEADER: usize = 8 + 6 * 4;
 const CHECKSUM: usize = 8;
+/// No prior's file is as long.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// Why bytes are no prior.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +79,13 @@ impl Prior {
 
     /// Reads the file at `path`; errors as [`from_bytes`](Self::from_bytes), with the path, and those of the file system.
     pub fn read(path: &Path) -> Result<&'static Prior, PriorError> {
-        let bytes = std::fs::read(path).map_err(|error| PriorError(format!("cannot read the prior {}: {error}", path.display())))?;
+        let unreadable = |error: std::io::Error| PriorError(format!("cannot read the prior {}: {error}", path.display()));
+        let metadata = std::fs::metadata(path).map_err(unreadable)?;
+        if !metadata.is_file() || metadata.len() > MOST_BYTES {
+            let found = if metadata.is_file() { format!("has {} bytes", metadata.len()) } else { "is no file".to_owned() };
+            return Err(PriorError(format!("{} {found}: expected a prior's file, of at most {MOST_BYTES} bytes", path.display())));
+        }
+        let bytes = std::fs::read(path).map_err(unreadable)?;
         Prior::from_bytes(&bytes).map_err(|error| PriorError(format!("{}: {error}", path.display())))
     }
 

@@ -51,7 +51,9 @@ pub struct SampleError(String);
 
 impl fmt::Display for SampleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is no sample: expected board, stones of Black and of White in hexadecimal, b or w, ", self.0)?;
+        // A line may be anything, of any length.
+        let shown: String = self.0.chars().take(80).collect();
+        write!(f, "{shown:?} is no sample: expected board, stones of Black and of White in hexadecimal, b or w, ")?;
         write!(f, "passes (0 or 1), margin, win or loss, expansions, such as \"3x3 10 0 w 0 -9 loss 12\"")
     }
 }
