@@ -52,4 +52,5 @@ crash-long:
 
 solve-long:
 	cargo build --release
-	for board in 2x8 3x6; do target/release/superko value --board $$board --json; done
+	for proof in '2x8 15.5' '3x6 17.5' '4x5 19.5' '2x9 17.5' '3x7 20.5' '2x10 3.5' '2x10 4.5' '1x15 1.5' '1x15 2.5' '1x16 0.5' '1x16 1.5'; do \
+		set -- $$proof; target/release/superko solve --board $$1 --komi $$2 --table 4GiB --json; done
