@@ -62,8 +62,9 @@ pub(crate) fn rules_id() -> u64 {
 }
 
 impl Layout {
-    /// Splits `bytes`: an eighth for numbers, three eighths for lemma slots with their tags, the rest for sets.
-    pub fn new(bytes: u64) -> Result<Layout, TableError> {
+    /// Splits `bytes`: an eighth for numbers, three eighths for lemma slots with their tags, the rest for sets. Linear boards have few
+    /// positions and long fights, whose sets hold a thousand boards in the mean (1x12): there a sixteenth, an eighth and the rest.
+    pub fn new(bytes: u64, geometry: &Geometry) -> Result<Layout, TableError> {
         let refuse = |expected: String| TableError::Size { value: bytes, expected };
         if bytes < LEAST_BYTES {
             return Err(refuse(format!("at least {LEAST_BYTES} bytes (1MiB)")));
@@ -75,8 +76,9 @@ impl Layout {
         }
         let bytes = usize::try_from(bytes).map_err(|_| refuse("a size that fits the address space".to_owned()))? & !4095;
         let words = bytes / 8 - HEADER_WORDS;
-        let number_buckets = words / 8 / (2 * NUMBER_WAYS);
-        let buckets = (words * 3 / 8 / (WAYS + WAYS * SLOT_WORDS)) & !1;
+        let (numbers_share, slots_share) = if geometry.rows().min(geometry.cols()) == 1 { (1, 2) } else { (2, 6) };
+        let number_buckets = words * numbers_share / 16 / (2 * NUMBER_WAYS);
+        let buckets = (words * slots_share / 16 / (WAYS + WAYS * SLOT_WORDS)) & !1;
         let tags = HEADER_WORDS;
         let slots = tags + buckets * WAYS;
         let numbers = slots + buckets * WAYS * SLOT_WORDS;

@@ -105,7 +105,7 @@ pub struct MappedTable {
 impl MappedTable {
     /// A table in anonymous memory, gone with the process.
     pub fn anonymous(geometry: &'static Geometry, bytes: u64) -> Result<MappedTable, TableError> {
-        let layout = Layout::new(bytes)?;
+        let layout = Layout::new(bytes, geometry)?;
         let words = Words::anonymous(layout.bytes).map_err(|source| TableError::Io { path: PathBuf::new(), source })?;
         Ok(MappedTable::new(geometry, layout, words, None))
     }
@@ -114,7 +114,7 @@ impl MappedTable {
     /// closed cleanly; otherwise an empty one in its place. The file's blocks are allocated before it is mapped. Nothing else may
     /// have the file mapped: a reader would see it turn into another table.
     pub fn open(path: &Path, geometry: &'static Geometry, bytes: u64) -> Result<(MappedTable, TableOrigin), TableError> {
-        let layout = Layout::new(bytes)?;
+        let layout = Layout::new(bytes, geometry)?;
         let io_error = |source: io::Error| TableError::Io { path: path.to_owned(), source };
         let (origin, emptied) = match OpenOptions::new().read(true).write(true).open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => (TableOrigin::Created, None),
