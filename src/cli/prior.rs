@@ -164,14 +164,14 @@ fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
 fn sample(arguments: &SampleArguments) -> Result<(), Failure> {
     let geometry = parse_board_size(&arguments.board).map_err(|error| Failure::bad_input(format!("--board: {error}")))?;
     let prior = named(&arguments.prior)?;
+    if let Some(data) = arguments.data.as_ref().filter(|data| !data.join("store").is_dir()) {
+        let message = format!("--data {}: expected a data directory of superko serve, with store/ in it", data.display());
+        return Err(Failure { code: BAD_INPUT, message });
+    }
     writable(&arguments.out)?;
     let mut samples = Vec::new();
     if let Some(data) = &arguments.data {
         let refused = |error| Failure { code: FAILED, message: format!("--data {}: {error}", data.display()) };
-        if !data.join("store").is_dir() {
-            let message = format!("--data {}: expected a data directory of superko serve, with store/ in it", data.display());
-            return Err(Failure { code: BAD_INPUT, message });
-        }
         let store = Store::open(data).map_err(refused)?;
         let damaged =
             store.for_each_lemma(geometry, &mut |key, lemma| samples.push(Sample::of_lemma(geometry, key, lemma))).map_err(refused)?;
