@@ -4,7 +4,7 @@
 //! on one thread, up to a limit of expansions. All counts repeat exactly.
 
 use crate::history::History;
-use crate::selftest::draw::Rng;
+use crate::rng::Rng;
 use crate::{
     Control, Komi, Lemma, LemmaHead, LemmaSets, Limits, MemoryTable, NumberRule, Numbers, Options, PositionKey, Prior, RegionLimits, Table,
     solve_with,

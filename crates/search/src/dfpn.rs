@@ -203,6 +203,15 @@ impl<'a> Search<'a> {
 
     /// Decides `node` without search if possible. The history contains the node's board.
     pub fn decided(&mut self, node: &Node) -> Option<Win> {
+        // A komi beyond the board. Every game ends with a margin of Black's from -points to +points, so where Black needs more than all he
+        // never gets it, and where he needs -points or less he always does, whatever is played: a pass is as good as any move. The
+        // komi is that of the whole search, so to ask at the root is enough.
+        let points = self.geometry.points() as i32;
+        if self.need_black > points || self.need_black <= -points {
+            let winner = if self.need_black > points { Color::White } else { Color::Black };
+            let best = (node.position.passes < 2 && node.position.to_move == winner).then_some(Move::Pass);
+            return Some(Win { winner, margin: -points, best, source: Source::Terminal(-points) });
+        }
         self.decided_with(node, true)
     }
 
@@ -218,13 +227,6 @@ impl<'a> Search<'a> {
     fn proven(&mut self, node: &Node, statics: bool) -> Option<Win> {
         self.phase(Counter::PhaseStatic);
         let position = node.position;
-        // A komi beyond the board: no score is as low, or as high, as it takes to lose.
-        let points = self.geometry.points() as i32;
-        if self.need_black.abs() > points || self.need_black == -points {
-            let winner = if self.need_black > 0 { Color::White } else { Color::Black };
-            let best = (position.passes < 2 && position.to_move == winner).then_some(Move::Pass);
-            return Some(Win { winner, margin: -points, best, source: Source::Terminal(-points) });
-        }
         if position.passes > 0 {
             let score = position.board.area_score(self.geometry);
             let winner = if score >= self.need_black { Color::Black } else { Color::White };
@@ -338,8 +340,7 @@ impl<'a> Search<'a> {
             if left != child.left
                 && let Some(numbers) = self.table.numbers(child.number_key)
             {
-                child.phi = numbers.phi.max(1).into();
-                child.delta = numbers.delta.max(1).into();
+                child.set_numbers(numbers);
             }
             child.left = left;
             child.burden = u64::from(inside) * BURDEN;

@@ -21,6 +21,7 @@ pub mod prior;
 mod prune;
 mod region_claim;
 mod region_game;
+mod rng;
 mod selftest;
 mod solver;
 mod static_leaf;

@@ -11,11 +11,12 @@
 //! **Progress.** Thresholds are compared with plain numbers, never with virtual ones. A call of the search therefore returns at once
 //! only where its numbers, those of other threads included, have really reached a threshold; otherwise it goes down to a new leaf.
 
-use crate::dfpn::{Node, Search};
+use crate::dfpn::Search;
 use crate::mutation;
 use crate::solver::{Limits, Outcome, STACK_BYTES, SearchStats, Stop, attempt};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::thread::ScopedJoinHandle;
+use superko_rules::Position;
 
 /// Most threads of one solve; far below the number that fills [`INSIDE`].
 pub const MOST_THREADS: usize = 256;
@@ -103,7 +104,7 @@ impl Drop for OverOnPanic<'_> {
 /// Searches `root` with `threads` threads, the calling one among them, each with a search from `new_search`. The first verdict
 /// counts; without one, the reason why a thread gave up. Where the system refuses further threads, those that run are enough. A
 /// panic of any thread stops the others and goes on in the caller.
-pub(crate) fn solve<'a>(threads: usize, limits: Limits, new_search: &(dyn Fn(Limits) -> Search<'a> + Sync), root: Node) -> Outcome {
+pub(crate) fn solve<'a>(threads: usize, limits: Limits, new_search: &(dyn Fn(Limits) -> Search<'a> + Sync), root: Position) -> Outcome {
     let team = Team::new(&limits);
     let switched_off = mutation::current();
     let work = || {

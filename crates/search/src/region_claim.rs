@@ -39,22 +39,27 @@ pub(crate) fn claim(
         return None;
     }
     let stones = position.board.stones(winner);
-    let mut have = eyes.alive.count_ones() as i32;
-    let mut parts: Vec<Part> = Vec::new();
-    for region in eyes.regions(geometry).filter(|region| region & stood == 0 || dropped(Dropped::C1)) {
-        let part = Part { region, territory: region, ..Part::default() };
-        have += part.size();
-        parts.push(part);
-    }
     // Points that are neither alive nor in the settled territory: every region of these has a point that no wall touches.
-    let settled = eyes.alive | eyes.territory;
-    let mut open: Vec<Part> = geometry
-        .components(geometry.full() & !settled)
-        .map(|region| Part { region, territory: region & !stones, by_game: true, ..Part::default() })
-        .filter(|part| part.size() as usize <= games.limits().region)
-        .filter(|part| part.territory & stood == 0 || dropped(Dropped::RegionC1))
-        .collect();
-    let mut possible = have + open.iter().map(Part::size).sum::<i32>();
+    let most = games.limits().region;
+    let open = || {
+        geometry
+            .components(geometry.full() & !(eyes.alive | eyes.territory))
+            .map(|region| Part { region, territory: region & !stones, by_game: true, ..Part::default() })
+            .filter(|part| part.size() as usize <= most)
+            .filter(|part| part.territory & stood == 0 || dropped(Dropped::RegionC1))
+    };
+    let settled = eyes.regions(geometry).filter(|region| region & stood == 0 || dropped(Dropped::C1));
+    let settled = settled.map(|region| Part { region, territory: region, ..Part::default() });
+    let alive = eyes.alive.count_ones() as i32;
+    // Mostly this ends it, before anything is put on the heap.
+    let mut possible = eyes.points() as i32 + open().map(|part| part.size()).sum::<i32>();
+    if possible < wanted {
+        return None;
+    }
+    let mut parts: Vec<Part> = settled.collect();
+    let mut open: Vec<Part> = open().collect();
+    let mut have = alive + parts.iter().map(Part::size).sum::<i32>();
+    possible = have + open.iter().map(Part::size).sum::<i32>();
     // Small regions first: they are read quickly, and one that is lost often settles the matter.
     open.sort_unstable_by_key(|part| (part.size(), part.region));
     let winner_moves = position.to_move == winner;

@@ -1,8 +1,8 @@
 //! The differential selftest: random games with real superko histories, solver against oracle.
 //!
 //! A case is one game. The oracle finds the value of its late prefixes; the solver must agree at komi around that value, around what
-//! pure eyes and region games claim, and at random, on a fresh table, on one table for all prefixes, siblings and mirror images, on a table that
-//! forgets, and without static knowledge. Then lemmas are drawn from the shared table and put to the oracle under histories made
+//! pure eyes and region games claim, and at random, on a fresh table, on one table for all prefixes, siblings and mirror images, on a
+//! table that forgets, and without static knowledge. Then lemmas are drawn from the shared table and put to the oracle under histories made
 //! to their conditions: this tests what a lemma states, not only how it was used. The same goes for several threads on one table.
 
 pub(crate) mod draw;
@@ -11,10 +11,10 @@ mod lemmas;
 mod regions;
 
 use crate::region_game::RegionGames;
+use crate::rng::Rng;
 use crate::{
     Bounds, Counter, Komi, Limits, MemoryTable, NumberRule, Options, Oracle, Prior, RegionLimits, Stop, Table, lookup, solve_with,
 };
-use draw::Rng;
 use forgetful::ForgetfulTable;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;

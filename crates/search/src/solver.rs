@@ -183,16 +183,15 @@ pub fn solve(table: &dyn Table, game: &Game, komi: Komi, limits: Limits, control
 /// [`STACK_BYTES`] each; with several, counts do not repeat.
 pub fn solve_with(options: Options, table: &dyn Table, game: &Game, komi: Komi, limits: Limits, control: &Control) -> Outcome {
     let new_search = |limits| Search::new(table, game, komi, options, limits, control);
-    let mut search = new_search(limits);
-    let root = search.node(game.position());
     if options.threads <= 1 {
-        return attempt(&mut search, root);
+        return attempt(&mut new_search(limits), game.position());
     }
-    parallel::solve(options.threads, limits, &new_search, root)
+    parallel::solve(options.threads, limits, &new_search, game.position())
 }
 
 /// One thread's search from the root.
-pub(crate) fn attempt(search: &mut Search<'_>, root: Node) -> Outcome {
+pub(crate) fn attempt(search: &mut Search<'_>, position: Position) -> Outcome {
+    let root = search.node(position);
     let win = match search.decided(&root) {
         Some(win) => Ok(win),
         None => match search.search(&root, INFINITE, INFINITE, true) {
@@ -288,4 +287,30 @@ fn costliest_reply(search: &mut Search<'_>, node: &Node) -> Option<Move> {
         }
     }
     best.map(|(_, mv)| mv)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemoryTable;
+    use superko_rules::parse_board_size;
+
+    /// The last komi at which play decides, and the first beyond it, on either side. 3x3 is a win by all nine points.
+    #[test]
+    fn a_komi_beyond_the_board_is_decided_without_search() {
+        let game = Game::new(parse_board_size("3x3").unwrap());
+        for (need_black, winner, decided) in [
+            (10, Color::White, true),
+            (9, Color::Black, false),
+            (-8, Color::Black, false),
+            (-9, Color::Black, true),
+            (-30, Color::Black, true),
+        ] {
+            let table = MemoryTable::new(game.geometry());
+            let outcome = solve(&table, &game, Komi::below(need_black), Limits::default(), &Control::default());
+            let (found, margin) = outcome.verdict.unwrap();
+            assert_eq!((found, outcome.stats.expansions == 0), (winner, decided), "Black needs {need_black}");
+            assert!(margin >= Komi::below(need_black).need(winner));
+        }
+    }
 }

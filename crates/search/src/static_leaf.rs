@@ -111,8 +111,8 @@ impl StaticLeaves {
         Known(words)
     }
 
-    /// Whether pure eyes, alone or with region games, give `winner` a margin of at least `need` in `position`, where `stood` are the points on which some
-    /// board of the history has a stone of `winner`.
+    /// Whether pure eyes, alone or with region games, give `winner` a margin of at least `need` in `position`, where `stood` are the points
+    /// on which some board of the history has a stone of `winner`.
     ///
     /// Soundness: Lemma 1 of the paper, proved in its A.3 for the whole of `T*`. Its strategy answers only inside the territory it
     /// claims and its invariant (I) never needs an answer in the others, so it holds word for word for any union of `T*`'s

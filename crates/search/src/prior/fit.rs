@@ -6,10 +6,10 @@ use super::features::{self, INPUTS, MIXED, SIDE};
 use super::logistic;
 use super::math;
 use super::net::{CAP, FIRST, OUTPUT_AT, OUTPUTS, SECOND, SECOND_AT, WEIGHTS};
-use super::rng::Rng;
 use super::sample::Sample;
 use super::{Model, Prior};
 use crate::look_ahead::LookAhead;
+use crate::prior::rng;
 use crate::static_leaf::StaticLeaves;
 use std::collections::HashMap;
 use superko_rules::{Color, Geometry};
@@ -224,7 +224,7 @@ pub fn fit_net(samples: &[Sample], options: NetFit, progress: &mut dyn FnMut(usi
     assert!(!samples.is_empty(), "a fit needs samples");
     let inputs = &Inputs::new(samples);
     let norms = Norms::new(inputs);
-    let mut rng = Rng::new(options.seed);
+    let mut rng = rng(options.seed);
     let mut weights = vec![0.0f32; WEIGHTS];
     let mut layer = |from: usize, inputs: usize, units: usize, gain: f32| {
         // He's uniform initialisation.

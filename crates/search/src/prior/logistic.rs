@@ -100,11 +100,12 @@ fn solve(mut matrix: [[f64; FEATURES]; FEATURES], mut right: [f64; FEATURES]) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prior::rng::Rng;
+    use crate::prior::rng;
+    use crate::rng::Rng;
 
     #[test]
     fn a_planted_model_is_recovered() {
-        let mut rng = Rng::new(3);
+        let mut rng = rng(3);
         let planted: [f64; FEATURES] = std::array::from_fn(|index| if index % 3 == 0 { 1.5 } else { -0.7 * index as f64 / 5.0 });
         let sample = |rng: &mut Rng| {
             let features: [f64; FEATURES] = std::array::from_fn(|index| if index == 0 { 1.0 } else { 2.0 * f64::from(rng.unit()) - 1.0 });

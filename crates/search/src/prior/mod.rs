@@ -7,7 +7,6 @@ mod fit;
 mod logistic;
 mod math;
 mod net;
-mod rng;
 mod sample;
 mod train;
 
@@ -19,6 +18,7 @@ pub use train::{LeftOut, ModelKind, TRAINING_BOARDS, Training, cross_validate, t
 use crate::Numbers;
 use crate::board_set::mix;
 use crate::look_ahead::{LookAhead, Outlook};
+use crate::rng::Rng;
 use crate::static_leaf::StaticLeaves;
 use net::{BoardNet, Sums};
 use std::fmt;
@@ -94,7 +94,7 @@ impl Prior {
 
     /// A net with random weights: no better than chance, for tests that no prior changes a verdict.
     pub fn random(seed: u64) -> Prior {
-        let mut rng = rng::Rng::new(seed);
+        let mut rng = rng(seed);
         Prior::of_net((0..net::WEIGHTS).map(|_| 2.0 * rng.unit() - 1.0).collect())
     }
 
@@ -121,6 +121,11 @@ impl Prior {
     pub fn with_numbers(self, scale: f32, temper: f32, effort: bool) -> Prior {
         Prior { scale, temper, effort, tables: OnceLock::new(), ..self }
     }
+}
+
+/// The generator of sampling and training, with a stream of its own.
+fn rng(seed: u64) -> Rng {
+    Rng::new(seed ^ 0x7072_3770_0c24)
 }
 
 /// Largest first number.
@@ -279,7 +284,6 @@ impl NetState {
 mod tests {
     use super::*;
     use crate::{Options, RegionLimits};
-    use rng::Rng;
     use superko_rules::{Game, Move, parse_board_size};
 
     /// A position from a random game.
@@ -298,7 +302,7 @@ mod tests {
 
     #[test]
     fn images_and_exchanged_colours_have_the_same_numbers() {
-        let mut rng = Rng::new(1);
+        let mut rng = rng(1);
         for name in ["1x7", "2x5", "3x4", "4x4"] {
             let geometry = parse_board_size(name).unwrap();
             let numbers = |need_black, position| {

@@ -1,7 +1,8 @@
 //! Samples for training: proven positions with the winner and the expansions spent.
 
 use super::Prior;
-use super::rng::Rng;
+use crate::prior::rng;
+use crate::rng::Rng;
 use crate::{Control, Komi, Lemma, LemmaHead, LemmaSets, Limits, MemoryTable, Numbers, Options, Outcome, PositionKey, Table};
 use crate::{ValueSearch, solve_with};
 use std::collections::HashMap;
@@ -188,7 +189,7 @@ pub fn sample_solve(prior: &'static Prior, game: &Game, komi: Komi, expansions: 
 /// Samples of one board: solves of the empty board at komi around its value, and of random positions from the first half of games.
 /// Recurses like [`crate::solve`]: give the thread a large stack.
 pub fn sample_board(prior: &'static Prior, geometry: &'static Geometry, plan: &SamplePlan) -> Vec<Sample> {
-    let mut rng = Rng::new(plan.seed);
+    let mut rng = rng(plan.seed);
     let mut roots = Vec::new();
     let game = Game::new(geometry);
     let search = sample_value(prior, &game, plan.root_expansions, &mut roots);

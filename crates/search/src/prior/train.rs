@@ -2,8 +2,8 @@
 
 use super::Prior;
 use super::fit::{Losses, NetFit, evaluate, fit_logistic, fit_net};
-use super::rng::Rng;
 use super::sample::{Sample, SamplePlan, sample_board};
+use crate::prior::rng;
 use superko_rules::parse_board_size;
 
 /// Boards whose solves the built-in weights come from. No board on which the search is measured as unseen is among them (issue: 4x4,
@@ -61,7 +61,7 @@ pub fn train(training: &Training, progress: &mut dyn FnMut(String)) -> Prior {
             progress(format!("round {}: {board}, {} samples", round + 1, found.len()));
             samples.extend(found);
         }
-        Rng::new(training.plan.seed ^ round << 32).shuffle(&mut samples);
+        rng(training.plan.seed ^ round << 32).shuffle(&mut samples);
         samples.truncate(training.most);
         // The fits on the way only order the next round of solves.
         let last = round + 1 == training.rounds;

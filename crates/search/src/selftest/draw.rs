@@ -1,38 +1,7 @@
 //! Random games, set-ups and histories, drawn so that superko matters.
 
-use crate::board_set::mix;
+use crate::rng::Rng;
 use superko_rules::{Board, Color, Game, Geometry, Move, PureEyes, Setup, bits};
-
-/// SplitMix64: small, and the same on every platform, so that a seed reproduces a case.
-#[derive(Clone, Debug)]
-pub(crate) struct Rng(u64);
-
-impl Rng {
-    pub(crate) fn new(seed: u64) -> Rng {
-        Rng(mix(seed ^ 0x5e1f_7e57))
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mix(self.0)
-    }
-
-    /// A number below `limit`, which is positive.
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
-    }
-
-    /// True once in `times`.
-    pub(super) fn one_in(&mut self, times: usize) -> bool {
-        self.below(times) == 0
-    }
-
-    pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
-        for at in (1..items.len()).rev() {
-            items.swap(at, self.below(at + 1));
-        }
-    }
-}
 
 /// A random legal move: captures often, passes seldom, and hardly ever the pass that ends the game.
 pub(super) fn draw_move(rng: &mut Rng, game: &Game) -> Option<Move> {

@@ -1,8 +1,9 @@
 //! Lemmas put to the oracle: is what they state true under every history that meets their conditions?
 
-use super::draw::{Rng, draw_board, draw_future, draw_near};
+use super::draw::{draw_board, draw_future, draw_near};
 use super::{Case, Judged};
 use crate::board_set::KnownBoard;
+use crate::rng::Rng;
 use crate::{Komi, Lemma, MemoryTable, Options, PositionKey};
 use superko_rules::{Board, Color, Game, Geometry, Setup};
 

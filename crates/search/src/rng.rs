@@ -1,17 +1,17 @@
-//! Random numbers for training: the same on every platform.
+//! Random numbers for the selftest, for comparisons and for training.
 
 use crate::board_set::mix;
 
-/// SplitMix64.
+/// SplitMix64: small, and the same on every platform, so that a seed reproduces everything drawn from it.
 #[derive(Clone, Debug)]
 pub(crate) struct Rng(u64);
 
 impl Rng {
     pub fn new(seed: u64) -> Rng {
-        Rng(mix(seed ^ 0x7072_696f_7273))
+        Rng(mix(seed ^ 0x5e1f_7e57))
     }
 
-    pub fn next(&mut self) -> u64 {
+    fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }
@@ -26,6 +26,12 @@ impl Rng {
         (self.next() % limit as u64) as usize
     }
 
+    /// True once in `times`.
+    pub fn one_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    /// Every order is equally likely.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for at in (1..items.len()).rev() {
             items.swap(at, self.below(at + 1));
