@@ -72,6 +72,7 @@ pub struct Metrics {
     table_bytes: Gauge,
     torn: IntCounter,
     evictions: IntCounter,
+    set_bytes: IntCounterVec,
     checkpoint_duration: Histogram,
     /// Unix time of the last checkpoint, 0 before the first.
     pub checkpoint_last_success: Gauge,
@@ -95,7 +96,7 @@ pub struct Metrics {
     statistics: Vec<(Counter, Series)>,
     seen_search: Mutex<Seen<5>>,
     seen_statistics: Mutex<(u64, Counters)>,
-    seen_table: Mutex<Seen<2>>,
+    seen_table: Mutex<Seen<4>>,
     seen_store: Mutex<Seen<1>>,
 }
 
@@ -165,6 +166,11 @@ impl Metrics {
             table_bytes: gauge("superko_table_bytes", "Size of the table in use; 0 without one.")?,
             torn: counter("superko_table_torn_total", "Table entries refused because their seal did not fit.")?,
             evictions: counter("superko_table_evictions_total", "Table entries that gave way to others.")?,
+            set_bytes: counters(
+                "superko_table_set_bytes_total",
+                "Bytes written for the sets of lemmas: of new ones, and again to keep those of costly lemmas.",
+                &["written"],
+            )?,
             checkpoint_duration: add(
                 &r,
                 Histogram::with_opts(
@@ -224,6 +230,9 @@ impl Metrics {
     fn set_zero(&self) {
         for outcome in ["hit", "rejected", "miss"] {
             self.probes.with_label_values(&[outcome]);
+        }
+        for written in ["new", "again"] {
+            self.set_bytes.with_label_values(&[written]);
         }
         for part in ["lemmas", "numbers", "sets"] {
             self.occupancy.with_label_values(&[part]);
@@ -308,9 +317,12 @@ impl Metrics {
             return;
         };
         let occupancy = table.occupancy();
-        let [torn, evicted] = locked(&self.seen_table).growth(generation, [occupancy.torn, occupancy.evicted]);
+        let counts = [occupancy.torn, occupancy.evicted, occupancy.sets_new_bytes, occupancy.sets_rewritten_bytes];
+        let [torn, evicted, new, again] = locked(&self.seen_table).growth(generation, counts);
         self.torn.inc_by(torn);
         self.evictions.inc_by(evicted);
+        self.set_bytes.with_label_values(&["new"]).inc_by(new);
+        self.set_bytes.with_label_values(&["again"]).inc_by(again);
         self.table_bytes.set(occupancy.bytes as f64);
         for (part, used, all) in [
             ("lemmas", occupancy.lemmas, occupancy.lemma_slots),

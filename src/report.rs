@@ -7,6 +7,7 @@ use serde_json::Value;
 use std::sync::atomic::Ordering::Relaxed;
 use superko_rules::{Color, Geometry, Move};
 use superko_search::{Bounds, Control, Komi, Outcome, SearchStats, ValueSearch};
+use superko_storage::TableOccupancy;
 
 /// 64-bit counters travel as strings: JSON readers lose whole numbers past 2^53.
 pub mod counter {
@@ -149,6 +150,12 @@ pub struct SolveReport {
     /// Size of the table.
     #[serde(with = "counter")]
     pub table_bytes: u64,
+    /// Bytes written for the sets of lemmas since the table was opened; parts that several lemmas share count once.
+    #[serde(default, with = "counter")]
+    pub sets_new_bytes: u64,
+    /// Bytes written again, to keep the sets of costly lemmas in a table that is full.
+    #[serde(default, with = "counter")]
+    pub sets_rewritten_bytes: u64,
     /// A line of best play as far as the stored proofs show it.
     pub principal_variation: Vec<String>,
     /// Everything else that is counted.
@@ -158,7 +165,7 @@ pub struct SolveReport {
 
 impl SolveReport {
     /// Describes what `solve` said about `position`, with counts that may span several runs.
-    pub fn new(position: &Position, komi: Komi, outcome: &Outcome, counts: &Counts, table_bytes: u64) -> SolveReport {
+    pub fn new(position: &Position, komi: Komi, outcome: &Outcome, counts: &Counts, table: &TableOccupancy) -> SolveReport {
         let geometry = position.geometry();
         SolveReport {
             board: geometry.name(),
@@ -175,7 +182,9 @@ impl SolveReport {
             table_hit_rate: counts.table_hit_rate(),
             elapsed_seconds: counts.elapsed_seconds,
             threads: outcome.threads,
-            table_bytes,
+            table_bytes: table.bytes,
+            sets_new_bytes: table.sets_new_bytes,
+            sets_rewritten_bytes: table.sets_rewritten_bytes,
             principal_variation: vertices(geometry, &outcome.principal_variation),
             statistics: counts.statistics,
         }

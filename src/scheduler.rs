@@ -231,7 +231,7 @@ fn solve_step(table: &MappedTable, options: Options, job: &Job, running: &Runnin
     match outcome.verdict {
         Ok(_) => {
             let counts = running.counts().since(&step_start);
-            let report = SolveReport::new(position, komi, &outcome, &counts, table.occupancy().bytes);
+            let report = SolveReport::new(position, komi, &outcome, &counts, &table.occupancy());
             Ok((outcome, report))
         }
         Err(Stop::Asked) => Err(End::Asked),

@@ -33,7 +33,7 @@ const VALUES: [(&str, i64); 22] = [
     ("4x4", 2),
 ];
 
-const SOLVE_KEYS: [&str; 16] = [
+const SOLVE_KEYS: [&str; 18] = [
     "board",
     "komi",
     "moves",
@@ -48,6 +48,8 @@ const SOLVE_KEYS: [&str; 16] = [
     "elapsed_seconds",
     "threads",
     "table_bytes",
+    "sets_new_bytes",
+    "sets_rewritten_bytes",
     "principal_variation",
     "statistics",
 ];

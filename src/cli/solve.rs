@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let label = format!("{} at komi {komi}", position.geometry().name());
     let outcome = run::search(&label, &control, || solve_with(options, &table, &position.game, komi, limits, &control))?;
     let counts = Counts::of_stats(&outcome.stats, started.elapsed().as_secs_f64());
-    let report = SolveReport::new(&position, komi, &outcome, &counts, table.occupancy().bytes);
+    let report = SolveReport::new(&position, komi, &outcome, &counts, &table.occupancy());
     if arguments.search.json {
         print_json(&report)?;
     } else {

@@ -22,7 +22,6 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let position = arguments.position.position()?;
     let table = MappedTable::anonymous(position.geometry(), settings.table_bytes)
         .map_err(|error| Failure::other(format!("--table {}: {error}", arguments.search.table)))?;
-    let table_bytes = table.occupancy().bytes;
     let control = Control::default();
     let started = Instant::now();
     let label = format!("value of {}", position.geometry().name());
@@ -38,7 +37,7 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
             let outcome = solve_with(settings.options, &table, &position.game, komi, limits, &control);
             let counts = Counts::of_stats(&outcome.stats, begun.elapsed().as_secs_f64());
             let proved = outcome.verdict.is_ok();
-            progress.record(komi, &outcome, SolveReport::new(&position, komi, &outcome, &counts, table_bytes));
+            progress.record(komi, &outcome, SolveReport::new(&position, komi, &outcome, &counts, &table.occupancy()));
             if !proved {
                 break;
             }

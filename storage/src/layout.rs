@@ -1,5 +1,6 @@
 //! The table file: header, regions and their sizes. `FORMAT.md` describes the same bytes.
 
+use crate::sets::INDEX_WAYS;
 use crate::words::Words;
 use crate::{RULES_TEXT, TableError};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +8,7 @@ use superko_rules::Geometry;
 
 /// `SUPERKOT` in ASCII.
 const MAGIC: u64 = 0x544f_4b52_4550_5553;
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 /// Reads differently on a machine of the other byte order.
 const BYTE_ORDER: u64 = 0x0102_0304_0506_0708;
 /// One page.
@@ -16,8 +17,8 @@ const CLEAN: usize = 9;
 /// 1 if the store holds every lemma of a cleanly closed table.
 const SAVED: usize = 10;
 const CHECKSUM: usize = 11;
-/// The arena's head has a cache line of its own: every writer of sets adds to it.
-const ARENA_HEAD: usize = 64;
+/// The count of words ever written to the ring has a cache line of its own: every writer of sets adds to it.
+const RING_HEAD: usize = 64;
 
 /// Lemma slots in a bucket; their tags fill one cache line.
 pub(crate) const WAYS: usize = 8;
@@ -37,8 +38,9 @@ pub(crate) struct Layout {
     pub number_buckets: usize,
     pub numbers: usize,
     pub slots: usize,
-    pub arena: usize,
-    pub arena_words: usize,
+    pub index: usize,
+    pub ring: usize,
+    pub ring_words: usize,
 }
 
 /// A non-linear mix of a word into a running hash; bijective in each argument.
@@ -82,8 +84,10 @@ impl Layout {
         let tags = HEADER_WORDS;
         let slots = tags + buckets * WAYS;
         let numbers = slots + buckets * WAYS * SLOT_WORDS;
-        let arena = numbers + number_buckets * 2 * NUMBER_WAYS;
-        Ok(Layout { bytes, buckets, tags, number_buckets, numbers, slots, arena, arena_words: bytes / 8 - arena })
+        let index = numbers + number_buckets * 2 * NUMBER_WAYS;
+        // Nodes of the ring have some 15 words; one that the index has forgotten is stored twice.
+        let ring = index + (bytes / 8 - index) / 16 / INDEX_WAYS * INDEX_WAYS;
+        Ok(Layout { bytes, buckets, tags, number_buckets, numbers, slots, index, ring, ring_words: bytes / 8 - ring })
     }
 
     fn header(&self, geometry: &Geometry, clean: bool, saved: bool) -> [u64; CHECKSUM + 1] {
@@ -96,7 +100,7 @@ impl Layout {
             self.bytes as u64,
             self.buckets as u64,
             self.number_buckets as u64,
-            self.arena_words as u64,
+            self.ring_words as u64,
             u64::from(clean),
             u64::from(saved),
             0,
@@ -116,8 +120,17 @@ impl Layout {
     pub fn distrust(&self, words: &Words, geometry: &Geometry) -> Option<String> {
         let found: Vec<u64> = words.all()[..=CHECKSUM].iter().map(|word| word.load(Ordering::Acquire)).collect();
         let expected = self.header(geometry, true, found[SAVED] == 1);
-        let names =
-            ["magic", "format version", "byte order", "rules id", "board", "size", "bucket count", "number bucket count", "arena size"];
+        let names = [
+            "magic",
+            "format version",
+            "byte order",
+            "rules id",
+            "board",
+            "size",
+            "bucket count",
+            "number bucket count",
+            "size of the ring",
+        ];
         if let Some(at) = (0..CLEAN).find(|&at| found[at] != expected[at]) {
             return Some(format!("its {} is {:#x}, expected {:#x}", names[at], found[at], expected[at]));
         }
@@ -133,9 +146,9 @@ impl Layout {
         words.all()[SAVED].load(Ordering::Acquire) == 1
     }
 
-    /// The absolute count of arena words ever reserved.
-    pub fn arena_head<'a>(&self, words: &'a Words) -> &'a AtomicU64 {
-        &words.all()[ARENA_HEAD]
+    /// The count of words ever written to the ring.
+    pub fn ring_head<'a>(&self, words: &'a Words) -> &'a AtomicU64 {
+        &words.all()[RING_HEAD]
     }
 }
 

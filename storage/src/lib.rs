@@ -6,6 +6,7 @@
 mod codec;
 mod layout;
 mod sealed;
+mod sets;
 #[cfg(feature = "store")]
 mod store;
 mod table;

@@ -11,7 +11,6 @@
 
 use crate::layout::mix;
 use std::sync::atomic::{AtomicU64, Ordering, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
-use superko_search::PositionKey;
 
 /// A shared word: of the mapped table, or of the model checker.
 pub(crate) trait Word {
@@ -65,32 +64,20 @@ pub(crate) fn read_sealed<W: Word, const N: usize>(slot: &[W]) -> Option<[u64; N
     (seal_of(&words) == seal || seal_skipped()).then_some(words)
 }
 
-/// Hash over the position's key and a record's words. Four chains take turns, which hides the latency of [`mix`].
-pub(crate) struct RecordHash {
-    /// The chain whose turn it is comes first.
-    chains: [u64; 4],
-    length: usize,
-}
-
-impl RecordHash {
-    #[inline]
-    pub fn new(key: PositionKey, length: usize) -> RecordHash {
-        RecordHash { chains: [key as u64, (key >> 64) as u64, length as u64, 0x082e_fa98_ec4e_6c89], length }
+/// Hash of any number of words. Four chains take turns, which hides the latency of [`mix`].
+#[inline]
+pub(crate) fn hash_words(seed: u64, words: &[u64]) -> u64 {
+    let mut chains = [seed, words.len() as u64, 0x4528_21e6_38d0_1377, 0x082e_fa98_ec4e_6c89];
+    let mut fours = words.chunks_exact(4);
+    for four in &mut fours {
+        for (chain, &word) in chains.iter_mut().zip(four) {
+            *chain = mix(*chain, word);
+        }
     }
-
-    /// Takes in a word and hands it back.
-    #[inline]
-    pub fn add(&mut self, word: u64) -> u64 {
-        let [first, second, third, fourth] = self.chains;
-        self.chains = [second, third, fourth, mix(first, word)];
-        word
+    for (chain, &word) in chains.iter_mut().zip(fours.remainder()) {
+        *chain = mix(*chain, word);
     }
-
-    #[inline]
-    pub fn finish(mut self) -> u64 {
-        self.chains.rotate_right(self.length % 4);
-        self.chains.iter().fold(0x4528_21e6_38d0_1377, |state, &chain| mix(state, chain))
-    }
+    mix(mix(chains[0], chains[1].rotate_left(31)), mix(chains[2], chains[3].rotate_left(31)))
 }
 
 #[cfg(test)]
@@ -113,7 +100,7 @@ pub(crate) fn seal_skipped() -> bool {
 
 #[cfg(test)]
 mod model {
-    //! The protocol of a slot and of a record in the ring under loom: two writers and a reader.
+    //! The protocol of a slot and of a node in the ring under loom: two writers and a reader.
 
     use super::*;
     use loom::sync::Arc;
@@ -189,28 +176,23 @@ mod model {
 
     const RING: usize = 2;
 
-    fn record_hash(key: u64, record: impl Iterator<Item = u64>) -> u64 {
-        let mut hash = RecordHash::new(key.into(), RING);
-        record.for_each(|word| _ = hash.add(word));
-        hash.finish()
-    }
-
-    /// Two writers whose records fall on the same place of the ring, each with its own slot; a reader of the first slot's record.
-    fn overwritten_record(checked: bool) -> Option<[u64; RING]> {
-        let (ring, slots) = (words(RING), [words(4), words(4)]);
+    /// Two writers whose nodes fall on the same place of the ring, a turn apart, each with its own slot; a reader of the first's node.
+    fn overwritten_node(checked: bool) -> Option<[u64; RING]> {
+        let (ring, slots) = (words(RING + 1), [words(4), words(4)]);
         let writers = [0, 1].map(|number: usize| {
             let (ring, slot) = (ring.clone(), slots[number].clone());
             loom::thread::spawn(move || {
-                let [key, record @ ..] = ENTRIES[number];
-                for (target, word) in ring.iter().zip(record) {
+                let [offset, node @ ..] = ENTRIES[number];
+                for (target, word) in ring.iter().zip(node) {
                     target.store(word, Relaxed);
                 }
-                write_sealed(&slot, &mut [key, record_hash(key, record.into_iter()), 0, 0]);
+                ring[RING].store(hash_words(offset, &node), Relaxed);
+                write_sealed(&slot, &mut [offset, 0, 0, 0]);
             })
         });
-        let read = read_sealed(&slots[0]).and_then(|[key, hash, _, _]| {
-            let record = [0, 1].map(|at: usize| ring[at].load(Relaxed));
-            (!checked || record_hash(key, record.into_iter()) == hash).then_some(record)
+        let read = read_sealed(&slots[0]).and_then(|[offset, _, _, _]| {
+            let node = [0, 1].map(|at: usize| ring[at].load(Relaxed));
+            (!checked || ring[RING].load(Relaxed) == hash_words(offset, &node)).then_some(node)
         });
         for writer in writers {
             writer.join().expect("a writer does not panic");
@@ -219,10 +201,10 @@ mod model {
     }
 
     #[test]
-    fn a_record_is_that_of_its_slot_or_gone() {
-        let seen = outcomes(|| overwritten_record(true));
+    fn a_node_is_that_of_its_slot_or_gone() {
+        let seen = outcomes(|| overwritten_node(true));
         assert!(seen.len() == 2 && seen.contains(&None) && seen.contains(&Some([12, 13])), "{seen:?}");
-        let unchecked = outcomes(|| overwritten_record(false));
-        assert!(unchecked.contains(&Some([12, 23])), "the model finds a mixture if the hash is not asked: {unchecked:?}");
+        let unchecked = outcomes(|| overwritten_node(false));
+        assert!(unchecked.contains(&Some([12, 23])), "the model finds a mixture if the seal is not asked: {unchecked:?}");
     }
 }

@@ -6,28 +6,30 @@
 //! head only save look-ups and choose places; numbers steer the search and prove nothing.
 
 use crate::layout::{HEADER_WORDS, Layout, NUMBER_WAYS, SLOT_WORDS, WAYS, board_code, mix};
-use crate::sealed::{RecordHash, read_sealed, seal_skipped, write_sealed};
+use crate::sealed::{read_sealed, seal_skipped, write_sealed};
+use crate::sets::{NodeRef, Sets, Stored, content_hash};
 use crate::words::Words;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use superko_rules::{Board, Color, Geometry, Move};
-use superko_search::{BoardSet, Cube, Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetsHandle, Table};
+use superko_search::{Cube, Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, Print, SetsHandle, Table};
 
 /// Lemmas kept for one position.
 const ALTERNATIVES: usize = 6;
-/// Sets whose record would be longer are folded: their boards are known by the Bloom filter only.
-const LONGEST_RECORD: usize = 1 << 15;
-/// A handle's place is the arena offset, in words ever written, above so many bits of length.
-const LENGTH_BITS: u32 = 16;
-/// In a handle: no sets at all, or the prints were folded into the slot's filter.
-const EMPTY: SetsHandle = SetsHandle([0, 0]);
-const FOLDED: SetsHandle = SetsHandle([u64::MAX, 0]);
+/// Sets of more prints are folded: their boards are known by the Bloom filter only.
+const MOST_PRINTS: usize = 1 << 17;
+/// In place of the root of a tree of prints: the set is folded.
+const FOLDED: u64 = u64::MAX;
+/// The slot's words that refer to the prints, to what else the sets have, and the hash of the content of both.
+const ROOT: usize = 11;
+const CONTENT: usize = 12;
+const EXTRAS: usize = 14;
 /// The slot's word that names the board size: a lemma of another board says nothing here, whatever its seal says.
 const BOARD: usize = 13;
-/// Words of a record before its prints: the counts and the filter's rest.
-const RECORD_HEAD: usize = 5;
+/// Costly lemmas are those of at least 2^6 expansions to begin with; see [`MappedTable::sweep`].
+const FIRST_LEAST_COST: u8 = 6;
 
 /// Why a table cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +83,10 @@ pub struct TableOccupancy {
     pub sets_bytes: u64,
     /// Bytes of it in use; once full, the oldest sets are overwritten.
     pub sets_used_bytes: u64,
+    /// Bytes written to it for new lemmas since the table was opened; parts that several sets share count once.
+    pub sets_new_bytes: u64,
+    /// Bytes written to it again since the table was opened, to keep the sets of costly lemmas from being overwritten.
+    pub sets_rewritten_bytes: u64,
     /// Slots refused by their seal since the table was opened.
     pub torn: u64,
     /// Lemmas displaced by unrelated ones since the table was opened.
@@ -100,6 +106,13 @@ pub struct MappedTable {
     numbers: AtomicU64,
     torn: AtomicU64,
     evicted: AtomicU64,
+    /// Words of sets stored since the table was opened, without those written again.
+    fresh: AtomicU64,
+    /// Words written again, in all and in the current round of [`MappedTable::sweep`].
+    rewritten: AtomicU64,
+    rewritten_in_round: AtomicU64,
+    /// Log2 of the expansions from which on a lemma is costly.
+    least_cost: AtomicU8,
 }
 
 impl MappedTable {
@@ -172,7 +185,21 @@ impl MappedTable {
     fn new(geometry: &'static Geometry, layout: Layout, words: Words, file: Option<(File, PathBuf)>) -> MappedTable {
         let dirty = (0..(layout.buckets * WAYS).div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let count = || AtomicU64::new(0);
-        MappedTable { geometry, layout, words, file, dirty, lemmas: count(), numbers: count(), torn: count(), evicted: count() }
+        MappedTable {
+            geometry,
+            layout,
+            words,
+            file,
+            dirty,
+            lemmas: count(),
+            numbers: count(),
+            torn: count(),
+            evicted: count(),
+            fresh: count(),
+            rewritten: count(),
+            rewritten_in_round: count(),
+            least_cost: AtomicU8::new(FIRST_LEAST_COST),
+        }
     }
 
     fn write_header(&self, clean: bool, saved: bool) -> io::Result<()> {
@@ -184,7 +211,7 @@ impl MappedTable {
         let words = self.words.all();
         let taken = |word: &&AtomicU64| word.load(Relaxed) != 0;
         let lemmas = words[self.layout.tags..self.layout.slots].iter().filter(taken).count();
-        let numbers = words[self.layout.numbers..self.layout.arena].iter().step_by(2).filter(taken).count();
+        let numbers = words[self.layout.numbers..self.layout.index].iter().step_by(2).filter(taken).count();
         self.lemmas.store(lemmas as u64, Relaxed);
         self.numbers.store(numbers as u64, Relaxed);
     }
@@ -204,7 +231,7 @@ impl MappedTable {
 
     /// Running counts.
     pub fn occupancy(&self) -> TableOccupancy {
-        let sets_bytes = self.layout.arena_words as u64 * 8;
+        let sets_bytes = self.layout.ring_words as u64 * 8;
         TableOccupancy {
             bytes: self.layout.bytes as u64,
             lemma_slots: (self.layout.buckets * WAYS) as u64,
@@ -212,7 +239,9 @@ impl MappedTable {
             number_slots: (self.layout.number_buckets * NUMBER_WAYS) as u64,
             numbers: self.numbers.load(Relaxed),
             sets_bytes,
-            sets_used_bytes: sets_bytes.min(self.layout.arena_head(&self.words).load(Relaxed) * 8),
+            sets_used_bytes: sets_bytes.min(self.layout.ring_head(&self.words).load(Relaxed) * 8),
+            sets_new_bytes: self.fresh.load(Relaxed) * 8,
+            sets_rewritten_bytes: self.rewritten.load(Relaxed) * 8,
             torn: self.torn.load(Relaxed),
             evicted: self.evicted.load(Relaxed),
         }
@@ -256,9 +285,28 @@ impl MappedTable {
         })
     }
 
+    #[inline]
+    fn sets_region(&self) -> Sets<'_> {
+        let (index, ring) = self.words.all()[self.layout.index..].split_at(self.layout.ring - self.layout.index);
+        Sets { ring, head: self.layout.ring_head(&self.words), index }
+    }
+
+    /// Stores the sets of a lemma: their places for the slot, the hash of their content, and the words written.
+    fn store_sets(&self, prints: &[Print], filter: [u64; 4], excluded: &[Board]) -> (SetsHandle, u64, u64) {
+        let region = self.sets_region();
+        let fold = prints.len() > MOST_PRINTS.min(self.layout.ring_words / 8);
+        // Where no board is known by its print, the slot's filter says it all.
+        let filter_alone = fold || prints.is_empty() && filter != [0; 4];
+        let tree = if filter_alone { Stored { node: NodeRef(FOLDED), hash: 1, written: 0 } } else { region.store(prints) };
+        let extras = region.store_extras(if filter_alone { [0; 4] } else { filter }, excluded);
+        (SetsHandle([tree.node.0, extras.node.0]), content_hash(&tree, &extras), tree.written + extras.written)
+    }
+
     fn put(&self, key: PositionKey, lemma: &Lemma, dirty: bool) {
-        let Some(record) = Record::of(lemma, LONGEST_RECORD.min(self.layout.arena_words / 16)) else { return };
-        let hash = record.hash(key);
+        if lemma.excluded.len() > u8::MAX.into() {
+            return;
+        }
+        let (handle, hash, written) = self.store_sets(lemma.created.prints(), lemma.created.bloom(), &lemma.excluded);
         let mut words = encode_slot(key, lemma);
         let (tag, first) = self.bucket(key);
         let mut same = 0;
@@ -266,13 +314,13 @@ impl MappedTable {
         for (slot, other) in self.slots_of(key) {
             same += 1;
             // The same proof again, or one that achieves less with the same conditions.
-            let alike = other[12] == hash && other[3..11] == words[3..11] && (other[2] ^ words[2]) & 0xff == 0;
+            let alike = other[CONTENT] == hash && other[3..11] == words[3..11] && (other[2] ^ words[2]) & 0xff == 0;
             if alike {
                 if margin_of(other[2]) >= margin_of(words[2]) {
-                    if self.sets(key, &decode_slot(&other), &mut LemmaSets::default()) {
+                    if other[ROOT] == handle.0[0] && other[EXTRAS] == handle.0[1] {
                         return;
                     }
-                    // Its sets were overwritten; they are the new lemma's, so the better margin comes to life again.
+                    // Its sets were overwritten or soon will be; they are the new lemma's, so the better margin lives on.
                     words[2] = other[2];
                 }
                 place = Some(slot);
@@ -280,20 +328,7 @@ impl MappedTable {
         }
         let displaces = place.is_none();
         let place = place.unwrap_or_else(|| self.victim(key, tag, first, same));
-        let handle = if record.0.is_empty() {
-            record.handle_without_words(lemma)
-        } else {
-            let offset = self.layout.arena_head(&self.words).fetch_add(record.0.len() as u64, Relaxed);
-            let targets = self.ring(offset, record.0.len()).into_iter().flatten();
-            for (target, &word) in targets.zip(&record.0) {
-                target.store(word, Relaxed);
-            }
-            SetsHandle([offset << LENGTH_BITS | record.0.len() as u64, hash])
-        };
-        words[11] = handle.0[0];
-        words[12] = hash;
-        words[BOARD] = board_code(self.geometry);
-        write_sealed(self.slot(place), &mut words);
+        self.write_slot(place, &mut words, handle, hash);
         match self.tag(place).swap(tag, Release) {
             0 => self.lemmas.fetch_add(1, Relaxed),
             _ => self.evicted.fetch_add(displaces.into(), Relaxed),
@@ -301,6 +336,67 @@ impl MappedTable {
         if dirty {
             self.dirty[place / 64].fetch_or(1 << (place % 64), Release);
         }
+        self.sweep(written);
+    }
+
+    fn write_slot(&self, slot: usize, words: &mut [u64; SLOT_WORDS], handle: SetsHandle, hash: u64) {
+        [words[ROOT], words[EXTRAS]] = handle.0;
+        words[CONTENT] = hash;
+        words[BOARD] = board_code(self.geometry);
+        write_sealed(self.slot(slot), words);
+    }
+
+    /// Keeps the sets of costly lemmas from being overwritten, after `written` more words of the ring: in the course of an eighth of a
+    /// turn every slot is visited once, and a costly lemma whose sets are older than an eighth of a turn has them stored again. What
+    /// is costly adapts itself, so that no more is written again than is written anyway.
+    ///
+    /// A set's nodes are at most 4/8 of a turn old when it is stored ([`Sets`]) and a visit comes after at most 1/8 + 2/8
+    /// more (an eighth of a turn of new words, and as many written again), so all of them are still there.
+    fn sweep(&self, written: u64) {
+        let round = self.layout.ring_words as u64 / 8;
+        let before = self.fresh.fetch_add(written, Relaxed);
+        let after = before + written;
+        if after / round != before / round {
+            let rewritten = self.rewritten_in_round.swap(0, Relaxed);
+            let least = self.least_cost.load(Relaxed);
+            let next = if rewritten >= round { least.saturating_add(1) } else { least.saturating_sub((rewritten < round / 2).into()) };
+            self.least_cost.store(next, Relaxed);
+        }
+        // Nothing is old in the first eighth of the first turn.
+        if self.layout.ring_head(&self.words).load(Relaxed) < round {
+            return;
+        }
+        let slots = (self.layout.buckets * WAYS) as u64;
+        let slot_at = |words: u64| (u128::from(words) * u128::from(slots) / u128::from(round)) as u64;
+        for slot in slot_at(before)..slot_at(after) {
+            self.keep_sets((slot % slots) as usize, round);
+        }
+    }
+
+    /// Stores the sets of a slot's lemma again if they are old and it is costly.
+    fn keep_sets(&self, slot: usize, round: u64) {
+        let words = self.slot(slot);
+        if cost_log2_of(words[2].load(Relaxed)) < self.least_cost.load(Relaxed) || self.rewritten_in_round.load(Relaxed) >= round {
+            return;
+        }
+        let region = self.sets_region();
+        let is_old = |node: u64| node != 0 && node != FOLDED && region.age(NodeRef(node)) > round;
+        if !is_old(words[ROOT].load(Relaxed)) && !is_old(words[EXTRAS].load(Relaxed)) {
+            return;
+        }
+        let Some(mut words) = self.read_slot(slot) else { return };
+        let key = PositionKey::from(words[0]) | PositionKey::from(words[1]) << 64;
+        let mut sets = LemmaSets::default();
+        if !self.sets(key, &decode_slot(&words), &mut sets) {
+            return;
+        }
+        // A folded set's filter is the slot's; it is not stored again.
+        let filter = if words[ROOT] == FOLDED { words[7..11].try_into().expect("four words") } else { sets.bloom };
+        let (handle, hash, written) = self.store_sets(&sets.prints, filter, &sets.excluded);
+        // A lemma that another thread has put there meanwhile is lost, like any that is displaced.
+        self.write_slot(slot, &mut words, handle, hash);
+        self.rewritten.fetch_add(written, Relaxed);
+        self.rewritten_in_round.fetch_add(written, Relaxed);
     }
 
     /// A slot for a further lemma: a free one, else the cheapest of the position if it has enough, else the cheapest of the bucket.
@@ -317,50 +413,6 @@ impl MappedTable {
             (same >= ALTERNATIVES && !of_key, cost_log2_of(words[2].load(Relaxed)))
         };
         slots.min_by_key(|&slot| cost(slot)).expect("a bucket has slots")
-    }
-
-    /// `length` words of the arena from `offset` on: the part up to the ring's end and the part from its start.
-    #[inline]
-    fn ring(&self, offset: u64, length: usize) -> [&[AtomicU64]; 2] {
-        let arena = &self.words.all()[self.layout.arena..][..self.layout.arena_words];
-        let (before, after) = arena.split_at((offset % arena.len() as u64) as usize);
-        let first = length.min(after.len());
-        [&after[..first], &before[..length - first]]
-    }
-
-    /// Reads the record of `length` words at `offset` into `sets` and returns its hash; `None` if its counts do not fit its length.
-    ///
-    /// Each word is loaded once and the very same value is hashed and unpacked: a writer may come by at any time.
-    fn read_record(&self, key: PositionKey, offset: u64, length: usize, sets: &mut LemmaSets) -> Option<u64> {
-        let mut hash = RecordHash::new(key, length);
-        let [head, wrapped] = self.ring(offset, RECORD_HEAD);
-        let mut fixed = head.iter().chain(wrapped).map(|word| hash.add(word.load(Relaxed)));
-        let counts = fixed.next()?;
-        for (target, word) in sets.bloom.iter_mut().zip(fixed) {
-            *target = word;
-        }
-        let (prints, excluded) = ((counts >> 32) as usize, (counts & 0xffff_ffff) as usize);
-        let boards = RECORD_HEAD + prints.div_ceil(2);
-        if length != boards + 2 * excluded {
-            return None;
-        }
-        sets.prints.reserve(prints + 1);
-        for part in self.ring(offset + RECORD_HEAD as u64, boards - RECORD_HEAD) {
-            for word in part {
-                let pair = hash.add(word.load(Relaxed));
-                sets.prints.extend([(pair >> 32) as u32, pair as u32]);
-            }
-        }
-        sets.prints.truncate(prints);
-        let mut black = None;
-        for word in self.ring(offset + boards as u64, 2 * excluded).into_iter().flatten() {
-            let word = hash.add(word.load(Relaxed));
-            match black.take() {
-                None => black = Some(word),
-                Some(black) => sets.excluded.push(Board { black, white: word }),
-            }
-        }
-        Some(hash.finish())
     }
 
     /// Calls `visit` for every lemma written since the last call, with its key. If `visit` fails, all of them stay due.
@@ -401,6 +453,17 @@ impl MappedTable {
         }
     }
 
+    fn read_extras(&self, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
+        let [root, extras] = head.sets.0;
+        sets.excluded.clear();
+        sets.bloom = [0; 4];
+        let whole = self.sets_region().load_extras(NodeRef(extras), sets).is_some() && sets.excluded.len() == usize::from(head.excluded);
+        if root == FOLDED {
+            sets.bloom = head.bloom;
+        }
+        whole
+    }
+
     fn whole_lemma(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> Option<Lemma> {
         let whole = self.sets(key, head, sets);
         head.lemma(whole.then(|| std::mem::take(sets)))
@@ -414,7 +477,7 @@ impl MappedTable {
     /// The costliest numbers, at most `most`, that cost at least `least_cost` expansions, with keys whose low byte is cleared.
     pub(crate) fn costly_numbers(&self, least_cost: u32, most: usize) -> Vec<(u64, Numbers)> {
         let entries = || {
-            let region = &self.words.all()[self.layout.numbers..self.layout.arena];
+            let region = &self.words.all()[self.layout.numbers..self.layout.index];
             region.chunks_exact(2).filter_map(|entry| {
                 let (guard, value) = (entry[0].load(Relaxed), entry[1].load(Relaxed));
                 let head = guard ^ mix(0, value);
@@ -472,28 +535,23 @@ impl Table for MappedTable {
         heads.extend(self.slots_of(key).map(|(_, words)| decode_slot(&words)));
     }
 
-    fn sets(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
+    fn sets(&self, _key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
         sets.prints.clear();
-        sets.excluded.clear();
-        sets.bloom = [0; 4];
-        if head.sets.0[0] == EMPTY.0[0] {
-            return true;
-        }
-        if head.sets.0[0] == FOLDED.0[0] {
-            sets.bloom = head.bloom;
-            return true;
-        }
-        let [place, hash] = head.sets.0;
-        let (offset, length) = (place >> LENGTH_BITS, (place & ((1 << LENGTH_BITS) - 1)) as usize);
-        let overwritten = self.layout.arena_head(&self.words).load(Acquire) > offset + self.layout.arena_words as u64;
-        if overwritten || length < RECORD_HEAD || length > self.layout.arena_words {
-            return false;
-        }
-        let whole = self.read_record(key, offset, length, sets) == Some(hash);
+        let root = head.sets.0[0];
+        let whole = self.read_extras(head, sets) && (root == FOLDED || self.sets_region().load(NodeRef(root), &mut sets.prints).is_some());
         if !whole {
             *sets = LemmaSets::default();
         }
         whole
+    }
+
+    fn extras(&self, _key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
+        self.read_extras(head, sets)
+    }
+
+    fn holds_any(&self, _key: PositionKey, head: &LemmaHead, prints: &[Print], _sets: &mut LemmaSets) -> Option<bool> {
+        // Only the filter speaks of a folded set, and it was asked.
+        if head.sets.0[0] == FOLDED { Some(true) } else { self.sets_region().holds_any(NodeRef(head.sets.0[0]), prints) }
     }
 
     fn store_lemma(&self, key: PositionKey, lemma: &Lemma) {
@@ -567,7 +625,7 @@ fn cost_log2_of(meta: u64) -> u8 {
     (meta >> 32) as u8
 }
 
-/// Slot words 0 to 10; 11 and 12 are the handle, 13 the board, 14 spare, 15 the seal.
+/// Slot words 0 to 10.
 fn encode_slot(key: PositionKey, lemma: &Lemma) -> [u64; SLOT_WORDS] {
     let best = match lemma.best {
         None => 0,
@@ -602,43 +660,7 @@ fn decode_slot(words: &[u64; SLOT_WORDS]) -> LemmaHead {
         bloom: [words[7], words[8], words[9], words[10]],
         excluded: (meta >> 24) as u8,
         cost_log2: cost_log2_of(meta),
-        sets: SetsHandle([words[11], words[12]]),
-    }
-}
-
-/// The variable part of a lemma as arena words: counts of prints and excluded boards, the filter's rest, prints two a word, boards.
-struct Record(Vec<u64>);
-
-impl Record {
-    /// No words if there is nothing to say beyond the slot; `None` if `X` has too many boards to be stored.
-    fn of(lemma: &Lemma, longest: usize) -> Option<Record> {
-        let excluded = lemma.excluded.len();
-        if excluded > u8::MAX.into() {
-            return None;
-        }
-        let set = &lemma.created;
-        let fold = RECORD_HEAD + set.prints().len().div_ceil(2) + 2 * excluded > longest;
-        if excluded == 0 && (fold || set.prints().is_empty()) {
-            return Some(Record(Vec::new()));
-        }
-        let (prints, rest) = if fold { (&[][..], set.filter()) } else { (set.prints(), set.bloom()) };
-        let mut words = Vec::with_capacity(RECORD_HEAD + prints.len().div_ceil(2) + 2 * excluded);
-        words.push((prints.len() as u64) << 32 | excluded as u64);
-        words.extend(rest);
-        words.extend(prints.chunks(2).map(|pair| u64::from(pair[0]) << 32 | u64::from(pair.get(1).copied().unwrap_or(0))));
-        words.extend(lemma.excluded.iter().flat_map(|board| [board.black, board.white]));
-        Some(Record(words))
-    }
-
-    /// The handle's place when there are no words: the set is empty, or only the slot's filter tells of it.
-    fn handle_without_words(&self, lemma: &Lemma) -> SetsHandle {
-        if lemma.created == BoardSet::default() { EMPTY } else { FOLDED }
-    }
-
-    fn hash(&self, key: PositionKey) -> u64 {
-        let mut hash = RecordHash::new(key, self.0.len());
-        self.0.iter().for_each(|&word| _ = hash.add(word));
-        hash.finish()
+        sets: SetsHandle([words[ROOT], words[EXTRAS]]),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use std::collections::HashMap;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use superko_search::MemoryTable;
+use superko_search::{BoardSet, MemoryTable};
 
 const MIB: u64 = 1 << 20;
 
@@ -111,12 +111,13 @@ fn a_changed_word_is_never_believed() {
             word.fetch_xor(1 << bit, Relaxed);
         }
     }
-    let length = (slot[11].load(Relaxed) & 0xffff) as usize;
-    for word in table.ring(slot[11].load(Relaxed) >> LENGTH_BITS, length)[0] {
+    // All nodes of its sets, and nothing else so far.
+    let written = table.layout.ring_head(&table.words).load(Relaxed) as usize;
+    assert!(written > 15, "{written}");
+    for word in &table.sets_region().ring[..written] {
         for bit in 0..64 {
             word.fetch_xor(1 << bit, Relaxed);
-            // The lower half after an odd number of prints means nothing.
-            assert!(read(&table, key).iter().all(|found| *found == lemma));
+            assert!(read(&table, key).is_empty());
             word.fetch_xor(1 << bit, Relaxed);
         }
     }
@@ -187,18 +188,19 @@ fn threads_never_see_a_mixture() {
     assert!(found > 1000, "only {found}");
 }
 
-/// Writes more sets than the ring holds, under other keys.
-fn overwrite_ring(table: &MappedTable) {
-    let rounds = table.layout.arena_words as u64 / 500 + 2;
-    (0..rounds).for_each(|serial| table.store_lemma(1_000_000 + PositionKey::from(serial), &lemma_of(1, serial, 1000, 0)));
+/// Writes more sets than the ring holds, under other keys, of lemmas that cost little, but more than the least.
+fn overwrite_ring(table: &MappedTable, from: u64) {
+    let rounds = table.layout.ring_words as u64 / 500 + 2;
+    let cheap = |serial| Lemma { cost: 2, ..lemma_of(1, serial, 1000, 0) };
+    (from..from + rounds).for_each(|serial| table.store_lemma(1_000_000 + PositionKey::from(serial), &cheap(serial)));
 }
 
 #[test]
 fn overwritten_sets_are_gone_and_can_be_stored_again() {
     let table = table();
-    let lemma = Lemma { margin: 4, ..lemma_of(9, 1, 20, 3) };
+    let lemma = Lemma { margin: 4, cost: 1, ..lemma_of(9, 1, 20, 3) };
     table.store_lemma(9, &lemma);
-    overwrite_ring(&table);
+    overwrite_ring(&table, 0);
     assert!(read(&table, 9).is_empty(), "a lemma with X must not outlive its sets");
     // The same conditions with less margin bring the better one back, in the same slot.
     table.store_lemma(9, &Lemma { margin: 2, ..lemma.clone() });
@@ -210,11 +212,97 @@ fn overwritten_sets_are_gone_and_can_be_stored_again() {
     assert_eq!(table.occupancy().evicted, evicted, "a better lemma evicts nothing");
 }
 
+/// The ring turns ten times; without [`MappedTable::keep_sets`] the costly lemma's sets are gone after one turn, as the cheap one's are.
+#[test]
+fn the_sets_of_costly_lemmas_stay() {
+    let table = table();
+    let costly = Lemma { cost: 1 << 20, ..lemma_of(9, 1, 700, 3) };
+    let cheap = Lemma { cost: 1, ..lemma_of(8, 1, 700, 3) };
+    table.store_lemma(9, &costly);
+    table.store_lemma(8, &cheap);
+    (0..10).for_each(|turn| overwrite_ring(&table, turn * 100_000));
+    assert!(read(&table, 8).is_empty());
+    assert_eq!(read(&table, 9), [costly]);
+    let TableOccupancy { sets_new_bytes, sets_rewritten_bytes, sets_bytes, .. } = table.occupancy();
+    assert!(sets_rewritten_bytes > 0 && sets_rewritten_bytes < sets_new_bytes, "{sets_rewritten_bytes} of {sets_new_bytes}");
+    assert!(sets_new_bytes > 9 * sets_bytes);
+}
+
+/// Everything is costly: what is written again stays within its bounds, and some of it survives.
+#[test]
+fn rewriting_is_bounded() {
+    let table = table();
+    let words = table.layout.ring_words as u64;
+    for serial in 0..words / 40 {
+        table.store_lemma(serial.into(), &Lemma { cost: 1 << (10 + serial % 8), ..lemma_of(1, serial, 1000, 0) });
+    }
+    let TableOccupancy { sets_new_bytes, sets_rewritten_bytes, .. } = table.occupancy();
+    assert!(sets_rewritten_bytes <= sets_new_bytes * 12 / 10, "{sets_rewritten_bytes} of {sets_new_bytes}");
+    assert!(sets_new_bytes > 8 * 10 * words, "the ring turned only {} times", sets_new_bytes / 8 / words);
+}
+
+#[test]
+fn equal_parts_of_sets_are_stored_once() {
+    let table = table();
+    let mut lemma = lemma_of(1, 1, 3_000, 0);
+    table.store_lemma(1, &lemma);
+    let written = table.occupancy().sets_new_bytes;
+    assert!(written > 12_000 && written < 20_000, "{written}");
+    let mut prints = lemma.created.prints().to_vec();
+    for step in 0..50u32 {
+        let print = step * 0x0310_4321 | 1;
+        if let Err(at) = prints.binary_search(&print) {
+            prints.insert(at, print);
+        }
+        lemma.created = BoardSet::new(prints.clone(), lemma.created.bloom(), *lemma.created.cube());
+        table.store_lemma(2 + PositionKey::from(step), &lemma);
+        assert_eq!(read(&table, 2 + PositionKey::from(step)), std::slice::from_ref(&lemma));
+    }
+    let each = (table.occupancy().sets_new_bytes - written) / 50;
+    assert!(each < 1_000, "{each} bytes for a set of {} prints that differs in one", prints.len());
+}
+
+/// Sets of all sizes, and dense ones that agree in many bits.
+#[test]
+fn a_tree_of_prints_answers_as_the_list_does() {
+    let table = MappedTable::anonymous(board((3, 3)), 16 * MIB).expect("a table");
+    let region = table.sets_region();
+    for (size, mask) in [
+        (1usize, u32::MAX),
+        (2, u32::MAX),
+        (31, 0xff),
+        (33, 0x7f),
+        (64, 0x3f),
+        (500, 0x3ff),
+        (513, u32::MAX),
+        (5_000, 0x1fff),
+        (40_000, u32::MAX),
+    ] {
+        let mut prints: Vec<Print> = (0..size as u64).map(|at| mix(size as u64, at) as u32 & mask).collect();
+        prints.sort_unstable();
+        prints.dedup();
+        let stored = region.store(&prints);
+        assert_eq!((region.store(&prints).node, region.store(&prints).written), (stored.node, 0));
+        let mut read = Vec::new();
+        region.load(stored.node, &mut read).expect("nothing is gone");
+        assert_eq!(read, prints, "{size}");
+        for round in 0..400 {
+            let mut asked: Vec<Print> = (0..round % 6).map(|at| mix(round, at) as u32 & mask).collect();
+            if round % 3 == 0 {
+                asked.push(prints[round as usize % prints.len()] ^ u32::from(round % 2 == 0));
+            }
+            asked.sort_unstable();
+            let expected = asked.iter().any(|print| prints.binary_search(print).is_ok());
+            assert_eq!(region.holds_any(stored.node, &asked), Some(expected), "{size} {asked:?}");
+        }
+    }
+}
+
 #[test]
 fn the_ring_counts_past_forty_bits() {
     let table = table();
-    for start in [1u64 << 40, (1 << 44) - 3] {
-        table.layout.arena_head(&table.words).store(start, Relaxed);
+    for start in [1u64 << 40, (1 << 47) - 3] {
+        table.layout.ring_head(&table.words).store(start, Relaxed);
         let lemma = lemma_of(start.into(), 1, 30, 2);
         table.store_lemma(start.into(), &lemma);
         assert_eq!(read(&table, start.into()), [lemma]);
@@ -288,7 +376,7 @@ fn a_file_that_disagrees_is_rebuilt_with_a_reason() {
         file.read_exact_at(&mut bytes, word * 8).expect("reads");
         file.write_all_at(&[bytes[0] ^ 1], word * 8).expect("writes");
     };
-    let names = ["magic", "version", "byte order", "rules", "board", "size", "bucket", "number", "arena", "cleanly", "damaged", "damaged"];
+    let names = ["magic", "version", "byte order", "rules", "board", "size", "bucket", "number", "ring", "cleanly", "damaged", "damaged"];
     let rebuilt = |shape, bytes, expected: &str| match MappedTable::open(&path, board(shape), bytes) {
         Ok((_, TableOrigin::Rebuilt { reason })) => assert!(reason.contains(expected), "{reason:?} lacks {expected:?}"),
         other => panic!("{expected}: {other:?}"),

@@ -136,6 +136,11 @@ impl KnownBoard {
         KnownBoard { board, canonical, hash: hash_bits(canonical.code) }
     }
 
+    /// The hash bits of the board's prints.
+    pub fn hash(&self) -> Print {
+        self.hash
+    }
+
     /// Every print under which this board, carried through `sym`, may have entered a set.
     #[inline]
     pub fn prints<'a>(&self, geometry: &'a Geometry, sym: u8) -> impl Iterator<Item = Print> + use<'a> {

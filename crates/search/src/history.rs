@@ -1,11 +1,14 @@
 //! The boards that may not recur on the path being searched, with the tests that lemmas ask of them.
 
+use crate::Print;
 use crate::board_set::{KnownBoard, mix};
 use superko_rules::{Board, Color};
 
 /// A stack of distinct boards with constant-time membership.
 pub(crate) struct History {
     boards: Vec<KnownBoard>,
+    /// Hash bits and places of the boards, by hash: the order in which a table looks prints up.
+    by_hash: Vec<(Print, u32)>,
     /// `stood[i]`: per colour, the points that hold a stone on one of the first `i` boards.
     stood: Vec<Board>,
     /// Open addressing with linear probing: index into `boards` plus one, 0 for free. Boards leave in reverse order, so clearing
@@ -15,7 +18,7 @@ pub(crate) struct History {
 
 impl History {
     pub fn new() -> Self {
-        History { boards: Vec::new(), stood: vec![Board::EMPTY], slots: vec![0; 1024] }
+        History { boards: Vec::new(), by_hash: Vec::new(), stood: vec![Board::EMPTY], slots: vec![0; 1024] }
     }
 
     fn slot_of(&self, board: Board) -> Result<usize, usize> {
@@ -39,6 +42,8 @@ impl History {
         let Err(slot) = self.slot_of(known.board) else { return false };
         let before = *self.stood.last().expect("never empty");
         self.stood.push(Board { black: before.black | known.board.black, white: before.white | known.board.white });
+        let entry = (known.hash(), self.boards.len() as u32);
+        self.by_hash.insert(self.by_hash.partition_point(|&other| other < entry), entry);
         self.boards.push(known);
         self.slots[slot] = self.boards.len() as u32;
         if self.boards.len() * 4 > self.slots.len() {
@@ -48,10 +53,12 @@ impl History {
     }
 
     pub fn pop(&mut self) {
-        let last = self.boards.last().expect("pop follows push").board;
-        let slot = self.slot_of(last).expect("the board is in the table");
+        let last = *self.boards.last().expect("pop follows push");
+        let slot = self.slot_of(last.board).expect("the board is in the table");
         self.slots[slot] = 0;
         self.boards.pop();
+        let at = self.by_hash.binary_search(&(last.hash(), self.boards.len() as u32)).expect("every board has its entry");
+        self.by_hash.remove(at);
         self.stood.pop();
     }
 
@@ -74,8 +81,8 @@ impl History {
         self.boards.iter().fold(0, |signature, known| signature ^ mix(known.board.black ^ mix(known.board.white ^ 1)))
     }
 
-    /// The boards, in the order they came.
-    pub fn boards(&self) -> &[KnownBoard] {
-        &self.boards
+    /// The boards, by their hash bits.
+    pub fn boards_by_hash(&self) -> impl Iterator<Item = &KnownBoard> {
+        self.by_hash.iter().map(|&(_, at)| &self.boards[at as usize])
     }
 }

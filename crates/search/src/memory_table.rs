@@ -1,6 +1,6 @@
 //! An unbounded table on the heap: the reference that the mapped table is compared with, and the table of the search's own tests.
 
-use crate::{Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetsHandle, Table};
+use crate::{Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, Print, SetsHandle, Table};
 use std::collections::HashMap;
 use std::sync::Mutex;
 use superko_rules::Geometry;
@@ -29,6 +29,14 @@ impl MemoryTable {
     }
 }
 
+impl MemoryTable {
+    /// Calls `read` with the lemma of a head, if it is still there.
+    fn with_lemma<T>(&self, key: PositionKey, head: &LemmaHead, read: impl FnOnce(&Lemma) -> T) -> Option<T> {
+        let lemmas = self.lemmas.lock().expect("no holder panics");
+        lemmas.get(&key).into_iter().flatten().find(|(stored, _)| stored.sets == head.sets).map(|(_, lemma)| read(lemma))
+    }
+}
+
 impl Table for MemoryTable {
     fn lemmas(&self, key: PositionKey, heads: &mut Vec<LemmaHead>) {
         let lemmas = self.lemmas.lock().expect("no holder panics");
@@ -36,15 +44,21 @@ impl Table for MemoryTable {
     }
 
     fn sets(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
-        let lemmas = self.lemmas.lock().expect("no holder panics");
-        let Some((_, lemma)) = lemmas.get(&key).into_iter().flatten().find(|(stored, _)| stored.sets == head.sets) else {
-            return false;
-        };
         sets.prints.clear();
-        sets.prints.extend_from_slice(lemma.created.prints());
-        sets.bloom = lemma.created.bloom();
-        sets.excluded.clone_from(&lemma.excluded);
-        true
+        let read = |lemma: &Lemma| sets.prints.extend_from_slice(lemma.created.prints());
+        self.with_lemma(key, head, read).is_some() && self.extras(key, head, sets)
+    }
+
+    fn extras(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
+        let read = |lemma: &Lemma| {
+            sets.bloom = lemma.created.bloom();
+            sets.excluded.clone_from(&lemma.excluded);
+        };
+        self.with_lemma(key, head, read).is_some()
+    }
+
+    fn holds_any(&self, key: PositionKey, head: &LemmaHead, prints: &[Print], _sets: &mut LemmaSets) -> Option<bool> {
+        self.with_lemma(key, head, |lemma| prints.iter().any(|print| lemma.created.prints().binary_search(print).is_ok()))
     }
 
     fn store_lemma(&self, key: PositionKey, lemma: &Lemma) {

@@ -111,6 +111,17 @@ pub trait Table: Sync {
     /// Reads the variable part of a lemma into `sets`; `false` if it is gone.
     fn sets(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool;
 
+    /// Reads the variable part without the prints into `sets`; `false` if it is gone.
+    fn extras(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
+        self.sets(key, head, sets)
+    }
+
+    /// Whether one of these prints at least is among those of a lemma, which a table may find out without reading all of them into
+    /// the buffer `sets`. `prints` is sorted by hash bits. `None` if that part of the lemma is gone.
+    fn holds_any(&self, key: PositionKey, head: &LemmaHead, prints: &[Print], sets: &mut LemmaSets) -> Option<bool> {
+        self.sets(key, head, sets).then(|| prints.iter().any(|print| sets.prints.binary_search(print).is_ok()))
+    }
+
     /// Keeps a lemma about the canonical position `key`, given in the canonical frame.
     fn store_lemma(&self, key: PositionKey, lemma: &Lemma);
 

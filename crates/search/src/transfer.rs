@@ -1,9 +1,8 @@
 //! Reuse of stored lemmas under the current history (theory, Reuse; paper, Theorem 1).
 
-use crate::board_set::KnownBoard;
 use crate::history::History;
 use crate::mutation::{Dropped, Fault, dropped, strikes};
-use crate::{Counter, Counters, Cube, Lemma, LemmaHead, LemmaSets, PositionKey, Table};
+use crate::{Counter, Counters, Cube, Lemma, LemmaHead, LemmaSets, PositionKey, Print, Table};
 use superko_rules::{Canonical, Color, Geometry, bits};
 
 /// Buffers for reading lemmas, reused from probe to probe.
@@ -11,6 +10,8 @@ use superko_rules::{Canonical, Color, Geometry, bits};
 pub(crate) struct Transfer {
     heads: Vec<LemmaHead>,
     sets: LemmaSets,
+    /// Prints of the boards of the history that pass cube and filter.
+    prints: Vec<Print>,
     /// Go by the prints alone (ablation of cube and filter).
     prints_alone: bool,
 }
@@ -120,7 +121,8 @@ impl Transfer {
             return Err(Counter::RejectedTerritory);
         }
         // (i) B ∩ H' = ∅. Boards that pass cube and filter are settled by the prints; if those are gone, the answer is "maybe".
-        let mut sets_read = false;
+        let mut extras_read = false;
+        self.prints.clear();
         if head.cube.least_stones != u8::MAX && !dropped(Dropped::Created) {
             let cube = Cube {
                 black: geometry.map_mask(back, head.cube.black),
@@ -128,27 +130,32 @@ impl Transfer {
                 empty: geometry.map_mask(back, head.cube.empty),
                 ..head.cube
             };
-            for known in history.boards() {
+            for known in history.boards_by_hash() {
                 if !self.prints_alone && (!cube.admits(known.board) || !known.in_bloom(&head.bloom)) {
                     continue;
                 }
-                sets_read = sets_read || table.sets(*key, head, &mut self.sets);
-                if !sets_read {
+                extras_read = extras_read || table.extras(*key, head, &mut self.sets);
+                if !extras_read {
                     return Err(Counter::RejectedPrintsGone);
                 }
                 if known.in_bloom(&self.sets.bloom) {
                     return Err(Counter::RejectedFilter);
                 }
-                if self.holds(geometry, known, *sym) {
-                    return Err(Counter::RejectedPrints);
+                self.prints.extend(known.prints(geometry, *sym));
+            }
+            if !self.prints.is_empty() {
+                match table.holds_any(*key, head, &self.prints, &mut self.sets) {
+                    None => return Err(Counter::RejectedPrintsGone),
+                    Some(true) => return Err(Counter::RejectedPrints),
+                    Some(false) => {}
                 }
             }
         }
-        let accepted = if sets_read { Counter::AcceptedByPrints } else { Counter::AcceptedByFilter };
+        let accepted = if extras_read { Counter::AcceptedByPrints } else { Counter::AcceptedByFilter };
         // (ii) X ⊆ H'. X is exact; without it the lemma says nothing.
         if head.excluded > 0 && !dropped(Dropped::Excluded) {
-            sets_read = sets_read || table.sets(*key, head, &mut self.sets);
-            if !sets_read {
+            extras_read = extras_read || table.extras(*key, head, &mut self.sets);
+            if !extras_read {
                 return Err(Counter::RejectedExcludedGone);
             }
             if !self.sets.excluded.iter().all(|&board| history.contains(geometry.map_board(back, board))) {
@@ -156,11 +163,6 @@ impl Transfer {
             }
         }
         Ok(accepted)
-    }
-
-    /// Whether the prints just read, which live in the frame that `sym` leads to, may include `known`.
-    fn holds(&self, geometry: &Geometry, known: &KnownBoard, sym: u8) -> bool {
-        known.prints(geometry, sym).any(|print| self.sets.prints.binary_search(&print).is_ok())
     }
 
     /// Reads a found lemma in full, in the frame of its position; `None` if the table has given up a part that it needs.
