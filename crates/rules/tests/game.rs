@@ -203,8 +203,9 @@ proptest! {
             prop_assert_eq!(game.score(), naive_score(&game));
             if let Move::Stone(point) = mv {
                 let placed = position.board.place(geometry, position.to_move, point.into()).unwrap();
-                let delta = geometry.code_delta(position.to_move, point.into(), placed.captured);
-                prop_assert_eq!(geometry.code(position.board).wrapping_add(delta), geometry.code(board));
+                let codes = geometry.codes(position.board);
+                let canonical = geometry.canonical_after(&codes, position.to_move, point.into(), placed.captured);
+                prop_assert_eq!(canonical, geometry.canonical(board));
                 prop_assert_eq!(placed.captured & !position.board.stones(position.to_move.opponent()), 0);
             } else {
                 prop_assert_eq!(board, position.board);
