@@ -65,15 +65,21 @@ impl Side {
         let mut found = 0;
         for point in bits(self.geometry.full() & !stones) {
             let with = stones | 1 << point;
-            if self.reaches(with) {
-                let eyes = leaves.eyes(with);
-                if eyes.alive >> point & 1 == 1 && eyes.points() >= self.wanted {
-                    found |= 1 << point;
-                }
+            if self.reaches(with) && leaves.points(with) >= self.wanted && leaves.eyes(with).alive >> point & 1 == 1 {
+                found |= 1 << point;
             }
         }
         leaves.known(stones).put(which, found);
         found
+    }
+
+    /// Whether there are any.
+    fn has_completion(&self, leaves: &mut StaticLeaves, stones: u64) -> bool {
+        leaves.has_completion(self.winner, stones).unwrap_or_else(|| {
+            let has = self.completions(leaves, stones) != 0;
+            leaves.keep_completion(self.winner, stones, has);
+            has
+        })
     }
 
     /// Points after which there are two completions.
@@ -115,10 +121,10 @@ impl LookAhead {
         let eyes = leaves.eyes(stones);
         let (mut makes_one, mut lively, mut most) = (0, 0, eyes.points());
         for point in bits(self.geometry.full() & !stones) {
-            let with = leaves.eyes(stones | 1 << point);
-            lively |= u64::from(with.alive != 0) << point;
-            most = most.max(with.points());
-            makes_one |= u64::from(side.completions(leaves, stones | 1 << point) != 0) << point;
+            let with = leaves.points(stones | 1 << point);
+            lively |= u64::from(with != 0) << point;
+            most = most.max(with);
+            makes_one |= u64::from(side.has_completion(leaves, stones | 1 << point)) << point;
         }
         Outlook { eyes, completions: side.completions(leaves, stones), makes_two: side.makes_two(leaves, stones), makes_one, lively, most }
     }

@@ -16,8 +16,18 @@ pub(crate) struct StaticLeaves {
     geometry: &'static Geometry,
     /// Placed by a hash of the stones. Words, because the allocator hands out zeroed ones without writing them.
     cache: Vec<[u64; 8]>,
+    /// The little that is asked most often, for each stone set of a small board; see [`Brief`].
+    briefs: Vec<Brief>,
     games: RegionGames,
 }
+
+/// Boards up to this many points have a [`Brief`] for each stone set: 8 MiB at most, of which only what is used is ever touched.
+const BRIEF_POINTS: usize = 22;
+
+/// What is asked of a set with a stone more, again and again for all points: it has to stay near, which whole cache lines would not.
+/// From the lowest bit: how many points pure eyes claim plus one, 0 for not computed; then for Black and for White whether it is
+/// computed whether there is a completion, and whether there is.
+type Brief = u16;
 
 /// What is known of the player who has certain stones; one cache line. The sets of [`crate::look_ahead`] belong to one komi, by the player's
 /// colour. All zero is right for the player without stones.
@@ -89,13 +99,43 @@ pub(crate) struct StaticWin {
 impl StaticLeaves {
     pub fn new(geometry: &'static Geometry, limits: RegionLimits) -> Self {
         let cache = vec![[0; 8]; 1 << geometry.points().min(CACHE_BITS)];
-        StaticLeaves { geometry, cache, games: RegionGames::new(geometry, limits) }
+        let briefs = if geometry.points() <= BRIEF_POINTS { vec![0; 1 << geometry.points()] } else { Vec::new() };
+        StaticLeaves { geometry, cache, briefs, games: RegionGames::new(geometry, limits) }
     }
 
     /// The pure eyes of the player who has `stones`.
     #[inline]
     pub fn eyes(&mut self, stones: u64) -> PureEyes {
         self.known(stones).eyes()
+    }
+
+    /// The points that pure eyes claim for `stones`: not zero exactly when there is a chain with pure eyes.
+    #[inline]
+    pub fn points(&mut self, stones: u64) -> u32 {
+        match self.briefs.get(stones as usize).map_or(0, |brief| brief & 127) {
+            0 => {
+                let points = self.eyes(stones).points();
+                if let Some(brief) = self.briefs.get_mut(stones as usize) {
+                    *brief |= points as Brief + 1;
+                }
+                points
+            }
+            points => u32::from(points) - 1,
+        }
+    }
+
+    /// Whether there is a completion for the player `color` with `stones`, if that has been kept.
+    #[inline]
+    pub fn has_completion(&self, color: Color, stones: u64) -> Option<bool> {
+        let brief = self.briefs.get(stones as usize)? >> (7 + 2 * color as usize);
+        (brief & 1 == 1).then_some(brief & 2 != 0)
+    }
+
+    /// Keeps whether there is one.
+    pub fn keep_completion(&mut self, color: Color, stones: u64, has: bool) {
+        if let Some(brief) = self.briefs.get_mut(stones as usize) {
+            *brief |= (1 + 2 * Brief::from(has)) << (7 + 2 * color as usize);
+        }
     }
 
     /// The cache entry of the player who has `stones`.
