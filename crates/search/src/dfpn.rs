@@ -441,11 +441,12 @@ impl<'a> Search<'a> {
         // All children first: their parts of the table arrive from memory while the next ones are made.
         self.add_child(children, Move::Pass, node.after_pass());
         let codes = self.options.ablated.codes(self.geometry, board);
+        let contested = board.contested(self.geometry, mover);
         let mut empty = self.geometry.full() & !board.occupied();
         while empty != 0 {
             let point = empty.trailing_zeros() as usize;
             empty &= empty - 1;
-            let Ok(placed) = board.place(self.geometry, mover, point) else { continue };
+            let Ok(placed) = board.place_near(self.geometry, mover, point, contested) else { continue };
             if self.history.contains(placed.board) {
                 banned.push(placed.board);
                 continue;

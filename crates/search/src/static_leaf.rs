@@ -197,6 +197,10 @@ pub(crate) fn claim(geometry: &Geometry, eyes: PureEyes, winner: Color, wanted: 
     let mut have = eyes.alive.count_ones();
     let mut territory = 0;
     if have < wanted {
+        // Mostly C1 leaves too little even before it is asked of whole regions.
+        if have + (eyes.territory & !stood).count_ones() < wanted && !dropped(Dropped::C1) {
+            return None;
+        }
         // Largest regions first, then drop what turned out to be unnecessary: a small territory is violated by few histories.
         let mut regions: [u64; 32] = [0; 32];
         let mut count = 0;
