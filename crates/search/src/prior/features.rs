@@ -5,6 +5,7 @@
 //! cache, for stone sets recur), both players' stones, and the question asked (board, komi, passes), which is fixed for a search.
 
 use crate::look_ahead::Outlook;
+use multiversion::multiversion;
 use superko_rules::Geometry;
 
 /// Features of one player's stones.
@@ -128,6 +129,7 @@ pub(crate) fn norms(geometry: &Geometry) -> ([f32; SIDE], [f32; MIXED]) {
 }
 
 /// Counts of the player who has `stones`.
+#[multiversion(targets("x86_64+popcnt+bmi1+bmi2+lzcnt"))]
 pub(crate) fn side(geometry: &Geometry, stones: u64, outlook: &Outlook) -> SideCounts {
     let mut counts = Counts::new();
     write_side(geometry, stones, outlook, &mut counts);
@@ -135,6 +137,7 @@ pub(crate) fn side(geometry: &Geometry, stones: u64, outlook: &Outlook) -> SideC
 }
 
 /// `stones` and `outlooks` of the side to move and of the other; `need`: the margin that the side to move must reach.
+#[multiversion(targets("x86_64+popcnt+bmi1+bmi2+lzcnt"))]
 pub(crate) fn mixed(geometry: &Geometry, stones: [u64; 2], outlooks: [&Outlook; 2], need: i32) -> MixedCounts {
     let mut counts = Counts::new();
     write_mixed(geometry, stones, outlooks, need, &mut counts);
@@ -248,7 +251,7 @@ struct Liberties {
     takes: u64,
 }
 
-#[inline]
+#[inline(always)]
 fn liberties(geometry: &Geometry, stones: u64, empty: u64) -> Liberties {
     let mut found = Liberties::default();
     for chain in geometry.components(stones) {
