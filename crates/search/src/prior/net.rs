@@ -1,6 +1,7 @@
 //! The net: an input layer, a hidden layer, three outputs; trained in `f32`, used in integers.
 
 use super::features::{self, INPUTS, MIXED, MixedCounts, QUESTION, SIDE, SideCounts};
+use multiversion::multiversion;
 use superko_rules::Geometry;
 use wide::{i16x8, i32x4};
 
@@ -94,24 +95,34 @@ impl BoardNet {
 
     /// The parts of the first layer's sums that one player's stones give: as the mover's, and as the other's.
     pub fn side(&self, counts: &SideCounts) -> [Sums; 2] {
-        let inputs = counted::<SIDE, { SIDE / 2 }>(counts);
-        [&self.own, &self.other].map(|rows| accumulate(Sums::default(), &inputs, rows))
+        side(self, counts)
     }
 
     /// The outputs, with [`OUTPUT_PLACES`].
     pub fn outputs(&self, own: &Sums, other: &Sums, counts: &MixedCounts, black: bool, passes: u8) -> [i32; OUTPUTS] {
-        let mut sums = self.bias[usize::from(black)][usize::from(passes.min(1))];
-        for (sum, (&own, &other)) in sums.iter_mut().zip(own.iter().zip(other)) {
-            *sum += own + other;
-        }
-        let sums = accumulate(sums, &counted::<MIXED, { MIXED.div_ceil(2) }>(counts), &self.mixed);
-        let inputs = rectified::<FIRST_GROUPS, { FIRST / 2 }, { SUM_PLACES - UNIT_PLACES }>(&sums);
-        let hidden = accumulate(self.second_bias, &inputs, &self.second);
-        let inputs = rectified::<SECOND_GROUPS, { SECOND / 2 }, WEIGHT_PLACES>(&hidden);
-        let [outputs] = accumulate(self.output_bias, &inputs, &self.output);
-        let [logit, win, loss, _] = outputs.to_array();
-        [logit, win, loss]
+        outputs(self, own, other, counts, &self.bias[usize::from(black)][usize::from(passes.min(1))])
     }
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn side(net: &BoardNet, counts: &SideCounts) -> [Sums; 2] {
+    let inputs = counted::<SIDE, { SIDE / 2 }>(counts);
+    [accumulate(Sums::default(), &inputs, &net.own), accumulate(Sums::default(), &inputs, &net.other)]
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn outputs(net: &BoardNet, own: &Sums, other: &Sums, counts: &MixedCounts, bias: &Sums) -> [i32; OUTPUTS] {
+    let mut sums = *bias;
+    for at in 0..FIRST_GROUPS {
+        sums[at] += own[at] + other[at];
+    }
+    let sums = accumulate(sums, &counted::<MIXED, { MIXED.div_ceil(2) }>(counts), &net.mixed);
+    let inputs = rectified::<FIRST_GROUPS, { FIRST / 2 }, { SUM_PLACES - UNIT_PLACES }>(&sums);
+    let hidden = accumulate(net.second_bias, &inputs, &net.second);
+    let inputs = rectified::<SECOND_GROUPS, { SECOND / 2 }, WEIGHT_PLACES>(&hidden);
+    let [outputs] = accumulate(net.output_bias, &inputs, &net.output);
+    let [logit, win, loss, _] = outputs.to_array();
+    [logit, win, loss]
 }
 
 /// Counts as pairs of inputs; an odd one out is paired with zero.
