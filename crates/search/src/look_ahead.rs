@@ -59,7 +59,7 @@ impl Side {
     /// Points that complete the claim for `stones`, as far as pure eyes tell: whether they are empty is not asked.
     fn completions(&self, leaves: &mut StaticLeaves, stones: u64) -> u64 {
         let which = self.winner as usize;
-        if let Some(known) = leaves.known(stones).set(which) {
+        if let Some(known) = leaves.set(stones, which) {
             return known;
         }
         let mut found = 0;
@@ -69,29 +69,25 @@ impl Side {
                 found |= 1 << point;
             }
         }
-        leaves.known(stones).put(which, found);
+        leaves.put(stones, which, found);
         found
     }
 
     /// Whether there are any.
     fn has_completion(&self, leaves: &mut StaticLeaves, stones: u64) -> bool {
-        leaves.has_completion(self.winner, stones).unwrap_or_else(|| {
-            let has = self.completions(leaves, stones) != 0;
-            leaves.keep_completion(self.winner, stones, has);
-            has
-        })
+        leaves.holds(stones, self.winner as usize).unwrap_or_else(|| self.completions(leaves, stones) != 0)
     }
 
     /// Points after which there are two completions.
     fn makes_two(&self, leaves: &mut StaticLeaves, stones: u64) -> u64 {
         let which = 2 + self.winner as usize;
-        if let Some(known) = leaves.known(stones).set(which) {
+        if let Some(known) = leaves.set(stones, which) {
             return known;
         }
         let found = bits(self.geometry.full() & !stones)
             .filter(|&point| self.completions(leaves, stones | 1 << point).count_ones() >= 2)
             .fold(0, |set, point| set | 1 << point);
-        leaves.known(stones).put(which, found);
+        leaves.put(stones, which, found);
         found
     }
 }
