@@ -116,6 +116,25 @@ impl Board {
         Ok(Placed { board, captured })
     }
 
+    /// The empty points where a stone of `color` may capture or may be suicide: last liberties of opponent chains, and points without an
+    /// empty neighbour.
+    pub fn contested(&self, geometry: &Geometry, color: Color) -> u64 {
+        let empty = geometry.full() & !self.occupied();
+        let liberties = geometry.components(self.stones(color.opponent())).map(|chain| geometry.neighbors(chain) & empty);
+        liberties.filter(|free| free.is_power_of_two()).fold(empty & !geometry.neighbors(empty), |set, free| set | free)
+    }
+
+    /// [`Board::place`] on an empty point, where `contested` is what [`Board::contested`] says of `color`: most points are not, and there a
+    /// stone is just added.
+    #[inline]
+    pub fn place_near(self, geometry: &Geometry, color: Color, point: usize, contested: u64) -> Result<Placed, Reject> {
+        debug_assert!(self.occupied() >> point & 1 == 0, "point {point} is not empty");
+        if contested >> point & 1 == 1 {
+            return self.place(geometry, color, point);
+        }
+        Ok(Placed { board: self.with(color, self.stones(color) | 1 << point), captured: 0 })
+    }
+
     /// The first chain without a liberty, if any: a board that has one cannot occur in a game.
     pub fn breathless_chain(&self, geometry: &Geometry) -> Option<u64> {
         let empty = geometry.full() & !self.occupied();

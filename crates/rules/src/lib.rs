@@ -18,5 +18,5 @@ pub use coords::{CoordError, Move, parse_board_size, parse_moves};
 pub use game::{Game, Illegal, Position, Setup, SetupError};
 pub use geometry::{Geometry, MAX_SIDE, bits};
 pub use pure_eye::PureEyes;
-pub use symmetry::Canonical;
+pub use symmetry::{Canonical, Codes};
 pub use text::{TextError, board_from_rows, board_rows};

@@ -60,7 +60,10 @@ impl PureEyes {
     /// give Benson's classic test) let a test show that pureness is needed.
     #[doc(hidden)]
     pub fn analyze_touching(geometry: &Geometry, stones: u64, counted: u64) -> PureEyes {
-        let regions = Components::of(geometry, geometry.full() & !stones);
+        // A region with a counted point beside no stone at all is nobody's eye; most stone sets leave nothing else.
+        let rest = geometry.full() & !stones;
+        let open = geometry.flood(rest & counted & !geometry.neighbors(stones), rest);
+        let regions = Components::of(geometry, rest & !open);
         if regions.length < 2 {
             return PureEyes::default(); // no two eyes
         }

@@ -4,7 +4,7 @@
 //! 62 bits, so four times the code plus side and pass state is an exact 64-bit key (theory, Identity). Wider boards put the
 //! points from 32 on into the upper 64 bits, which is exact up to 64 points.
 
-use crate::{Board, Geometry, Move};
+use crate::{Board, Color, Geometry, Move};
 
 /// Boards up to this many points have exact 64-bit keys.
 const NARROW_POINTS: usize = 39;
@@ -21,6 +21,8 @@ pub(crate) struct SymmetryTables {
     narrow: Vec<u64>,
     /// The same for wide boards, empty for narrow ones.
     wide: Vec<u128>,
+    /// `weights[p][s]`: ternary weight of the point where symmetry `s` sends point `p`, 0 if there is no such symmetry.
+    weights: Vec<[u128; 8]>,
     /// `product[a][b]`: first `b`, then `a`.
     product: [[u8; 8]; 8],
     inverse: [u8; 8],
@@ -35,6 +37,16 @@ pub struct Canonical {
     pub sym: u8,
     /// All such symmetries, one bit each; more than one exactly when the board is symmetric itself.
     pub syms: u8,
+}
+
+/// The codes of a board's images, by symmetry: from them follow those of the boards after a move. Where there is no symmetry the code is zero.
+#[derive(Clone, Copy, Debug)]
+pub struct Codes(Words);
+
+#[derive(Clone, Copy, Debug)]
+enum Words {
+    Narrow([u64; 8]),
+    Wide([u128; 8]),
 }
 
 impl SymmetryTables {
@@ -62,6 +74,8 @@ impl SymmetryTables {
                 }
             }
         }
+        let weight = |image: u8| if points <= NARROW_POINTS { 3u128.pow(image.into()) } else { wide_weight(image.into()) };
+        let weights = (0..points).map(|point| std::array::from_fn(|sym| permutations.get(sym).map_or(0, |to| weight(to[point])))).collect();
         let index_of = |wanted: &[u8]| permutations.iter().position(|p| p == wanted).expect("symmetries form a group") as u8;
         let mut product = [[0u8; 8]; 8];
         let mut inverse = [0u8; 8];
@@ -74,7 +88,7 @@ impl SymmetryTables {
                 }
             }
         }
-        SymmetryTables { count, bytes, permutations, masks, narrow, wide, product, inverse }
+        SymmetryTables { count, bytes, permutations, masks, narrow, wide, weights, product, inverse }
     }
 }
 
@@ -181,11 +195,15 @@ impl Geometry {
         self.code_under(0, board)
     }
 
-    /// How the code changes when `color` plays `point` and captures `captured`: `code(after) - code(before)`, wrapping.
-    pub fn code_delta(&self, color: crate::Color, point: usize, captured: u64) -> u128 {
-        let stone = Board::EMPTY.with(color, 1 << point);
-        let taken = Board::EMPTY.with(color.opponent(), captured);
-        self.code(stone).wrapping_sub(self.code(taken))
+    /// The codes of all images of `board`.
+    #[inline]
+    pub fn codes(&self, board: Board) -> Codes {
+        let code = |sym: usize| if sym < self.symmetry.count { self.code_under(sym as u8, board) } else { 0 };
+        if self.symmetry.wide.is_empty() {
+            Codes(Words::Narrow(std::array::from_fn(|sym| code(sym) as u64)))
+        } else {
+            Codes(Words::Wide(std::array::from_fn(code)))
+        }
     }
 
     /// The board that has this code.
@@ -208,15 +226,45 @@ impl Geometry {
     /// The canonical form of `board`: the image with the least code.
     #[inline]
     pub fn canonical(&self, board: Board) -> Canonical {
-        let mut best = Canonical { code: self.code_under(0, board), sym: 0, syms: 1 };
-        for sym in 1..self.symmetry.count as u8 {
-            let code = self.code_under(sym, board);
-            if code < best.code {
-                best = Canonical { code, sym, syms: 1 << sym };
-            } else if code == best.code {
-                best.syms |= 1 << sym;
+        match self.codes(board).0 {
+            Words::Narrow(codes) => least(&codes[..self.symmetry.count]),
+            Words::Wide(codes) => least(&codes[..self.symmetry.count]),
+        }
+    }
+
+    /// The canonical form of the board that arises when `color` plays `point` and captures `captured` on the board that has `codes`: what
+    /// [`Geometry::canonical`] says of it, at less cost.
+    #[inline]
+    pub fn canonical_after(&self, codes: &Codes, color: Color, point: usize, captured: u64) -> Canonical {
+        let stone = &self.symmetry.weights[point];
+        let taken = (captured != 0).then(|| self.codes(Board::EMPTY.with(color.opponent(), captured)));
+        match codes.0 {
+            Words::Narrow(mut codes) => {
+                for (code, &weight) in codes.iter_mut().zip(stone) {
+                    *code = code.wrapping_add((weight as u64) << color as u8);
+                }
+                if let Some(Codes(Words::Narrow(taken))) = taken {
+                    codes.iter_mut().zip(taken).for_each(|(code, taken)| *code = code.wrapping_sub(taken));
+                }
+                least(&codes[..self.symmetry.count])
+            }
+            Words::Wide(mut codes) => {
+                for (code, &weight) in codes.iter_mut().zip(stone) {
+                    *code = code.wrapping_add(weight << color as u8);
+                }
+                if let Some(Codes(Words::Wide(taken))) = taken {
+                    codes.iter_mut().zip(taken).for_each(|(code, taken)| *code = code.wrapping_sub(taken));
+                }
+                least(&codes[..self.symmetry.count])
             }
         }
-        best
     }
+}
+
+/// The least of the codes of all images. Without branches on the codes: which is the least cannot be foreseen.
+#[inline]
+fn least<T: Copy + Ord + Into<u128>>(codes: &[T]) -> Canonical {
+    let code = codes.iter().fold(codes[0], |least, &code| least.min(code));
+    let syms = codes.iter().rev().fold(0, |set, &other| set << 1 | u8::from(other == code));
+    Canonical { code: code.into(), sym: syms.trailing_zeros() as u8, syms }
 }

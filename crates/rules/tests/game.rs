@@ -203,8 +203,11 @@ proptest! {
             prop_assert_eq!(game.score(), naive_score(&game));
             if let Move::Stone(point) = mv {
                 let placed = position.board.place(geometry, position.to_move, point.into()).unwrap();
-                let delta = geometry.code_delta(position.to_move, point.into(), placed.captured);
-                prop_assert_eq!(geometry.code(position.board).wrapping_add(delta), geometry.code(board));
+                let contested = position.board.contested(geometry, position.to_move);
+                prop_assert_eq!(position.board.place_near(geometry, position.to_move, point.into(), contested), Ok(placed));
+                let codes = geometry.codes(position.board);
+                let canonical = geometry.canonical_after(&codes, position.to_move, point.into(), placed.captured);
+                prop_assert_eq!(canonical, geometry.canonical(board));
                 prop_assert_eq!(placed.captured & !position.board.stones(position.to_move.opponent()), 0);
             } else {
                 prop_assert_eq!(board, position.board);
@@ -221,7 +224,11 @@ proptest! {
                     None => prop_assert!(!occupied && !game.is_over()),
                     Some(Illegal::GameOver) => prop_assert!(game.is_over()),
                     Some(Illegal::Occupied) => prop_assert!(occupied),
-                    Some(Illegal::Suicide) => prop_assert!(!occupied),
+                    Some(Illegal::Suicide) => {
+                        let mover = game.position().to_move;
+                        prop_assert!(!occupied);
+                        prop_assert!(board.place_near(geometry, mover, point, board.contested(geometry, mover)).is_err());
+                    }
                     Some(Illegal::RecreatesEarlier(_)) => prop_assert!(false, "there is no earlier board"),
                     Some(Illegal::RecreatesMove(number)) => {
                         let after = board.place(geometry, game.position().to_move, point).unwrap().board;

@@ -11,7 +11,7 @@ use crate::{
 };
 use std::sync::OnceLock;
 use std::time::Instant;
-use superko_rules::{Board, Canonical, Color, Game, Geometry, Move, parse_board_size};
+use superko_rules::{Board, Canonical, Codes, Color, Game, Geometry, Move, parse_board_size};
 
 /// Parts of the reuse of lemmas that can be switched off on a table of their own, where nothing else is kept. The default is nothing
 /// off; other values are made by [`compare`] only, since a table filled under them serves no other search.
@@ -36,6 +36,11 @@ impl Ablated {
     #[inline]
     pub(crate) fn canonical(self, geometry: &Geometry, board: Board) -> Canonical {
         if self.symmetry { Canonical { code: geometry.code(board), sym: 0, syms: 1 } } else { geometry.canonical(board) }
+    }
+
+    /// What such forms of the boards after a move on `board` follow from; nothing where they are no canonical forms.
+    pub(crate) fn codes(self, geometry: &Geometry, board: Board) -> Option<Codes> {
+        (!self.symmetry).then(|| geometry.codes(board))
     }
 
     /// A key for lemmas about a position in one superko game. The position is in it exactly; should two sets of earlier boards share

@@ -440,11 +440,13 @@ impl<'a> Search<'a> {
 
         // All children first: their parts of the table arrive from memory while the next ones are made.
         self.add_child(children, Move::Pass, node.after_pass());
+        let codes = self.options.ablated.codes(self.geometry, board);
+        let contested = board.contested(self.geometry, mover);
         let mut empty = self.geometry.full() & !board.occupied();
         while empty != 0 {
             let point = empty.trailing_zeros() as usize;
             empty &= empty - 1;
-            let Ok(placed) = board.place(self.geometry, mover, point) else { continue };
+            let Ok(placed) = board.place_near(self.geometry, mover, point, contested) else { continue };
             if self.history.contains(placed.board) {
                 banned.push(placed.board);
                 continue;
@@ -455,7 +457,12 @@ impl<'a> Search<'a> {
                 self.stats.counters.count(Counter::MoveSkipped);
                 continue;
             }
-            let child = self.node(Position { board: placed.board, to_move: mover.opponent(), passes: 0 });
+            let position = Position { board: placed.board, to_move: mover.opponent(), passes: 0 };
+            let canonical = match &codes {
+                Some(codes) => self.geometry.canonical_after(codes, mover, point, placed.captured),
+                None => self.options.ablated.canonical(self.geometry, placed.board),
+            };
+            let child = Node { position, canonical, key: position_key(canonical.code, position) };
             self.add_child(children, Move::Stone(point as u8), child);
         }
         for child in children.iter_mut() {

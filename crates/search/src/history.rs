@@ -14,14 +14,16 @@ pub(crate) struct History {
     /// Open addressing with linear probing: index into `boards` plus one, 0 for free. Boards leave in reverse order, so clearing
     /// the slot of the last one never breaks another's probe chain.
     slots: Vec<u32>,
+    /// The slot of each board.
+    slot_of: Vec<usize>,
 }
 
 impl History {
     pub fn new() -> Self {
-        History { boards: Vec::new(), by_hash: Vec::new(), stood: vec![Board::EMPTY], slots: vec![0; 1024] }
+        History { boards: Vec::new(), by_hash: Vec::new(), stood: vec![Board::EMPTY], slots: vec![0; 1024], slot_of: Vec::new() }
     }
 
-    fn slot_of(&self, board: Board) -> Result<usize, usize> {
+    fn find(&self, board: Board) -> Result<usize, usize> {
         let mask = self.slots.len() - 1;
         let mut at = mix(board.black ^ mix(board.white ^ 0x9e37_79b9_7f4a_7c15)) as usize & mask;
         loop {
@@ -34,18 +36,19 @@ impl History {
     }
 
     pub fn contains(&self, board: Board) -> bool {
-        self.slot_of(board).is_ok()
+        self.find(board).is_ok()
     }
 
     /// Adds a board; `false` (and no change) if it is there already.
     pub fn push(&mut self, known: KnownBoard) -> bool {
-        let Err(slot) = self.slot_of(known.board) else { return false };
+        let Err(slot) = self.find(known.board) else { return false };
         let before = *self.stood.last().expect("never empty");
         self.stood.push(Board { black: before.black | known.board.black, white: before.white | known.board.white });
         let entry = (known.hash(), self.boards.len() as u32);
         self.by_hash.insert(self.by_hash.partition_point(|&other| other < entry), entry);
         self.boards.push(known);
         self.slots[slot] = self.boards.len() as u32;
+        self.slot_of.push(slot);
         if self.boards.len() * 4 > self.slots.len() {
             self.grow();
         }
@@ -53,10 +56,9 @@ impl History {
     }
 
     pub fn pop(&mut self) {
-        let last = *self.boards.last().expect("pop follows push");
-        let slot = self.slot_of(last.board).expect("the board is in the table");
+        let slot = self.slot_of.pop().expect("pop follows push");
         self.slots[slot] = 0;
-        self.boards.pop();
+        let last = self.boards.pop().expect("pop follows push");
         let at = self.by_hash.binary_search(&(last.hash(), self.boards.len() as u32)).expect("every board has its entry");
         self.by_hash.remove(at);
         self.stood.pop();
@@ -65,8 +67,9 @@ impl History {
     fn grow(&mut self) {
         self.slots = vec![0; self.slots.len() * 2];
         for index in 0..self.boards.len() {
-            let slot = self.slot_of(self.boards[index].board).expect_err("boards are distinct");
+            let slot = self.find(self.boards[index].board).expect_err("boards are distinct");
             self.slots[slot] = index as u32 + 1;
+            self.slot_of[index] = slot;
         }
     }
 

@@ -59,33 +59,35 @@ impl Side {
     /// Points that complete the claim for `stones`, as far as pure eyes tell: whether they are empty is not asked.
     fn completions(&self, leaves: &mut StaticLeaves, stones: u64) -> u64 {
         let which = self.winner as usize;
-        if let Some(known) = leaves.known(stones).set(which) {
+        if let Some(known) = leaves.set(stones, which) {
             return known;
         }
         let mut found = 0;
         for point in bits(self.geometry.full() & !stones) {
             let with = stones | 1 << point;
-            if self.reaches(with) {
-                let eyes = leaves.eyes(with);
-                if eyes.alive >> point & 1 == 1 && eyes.points() >= self.wanted {
-                    found |= 1 << point;
-                }
+            if self.reaches(with) && leaves.points(with) >= self.wanted && leaves.eyes(with).alive >> point & 1 == 1 {
+                found |= 1 << point;
             }
         }
-        leaves.known(stones).put(which, found);
+        leaves.put(stones, which, found);
         found
+    }
+
+    /// Whether there are any.
+    fn has_completion(&self, leaves: &mut StaticLeaves, stones: u64) -> bool {
+        leaves.holds(stones, self.winner as usize).unwrap_or_else(|| self.completions(leaves, stones) != 0)
     }
 
     /// Points after which there are two completions.
     fn makes_two(&self, leaves: &mut StaticLeaves, stones: u64) -> u64 {
         let which = 2 + self.winner as usize;
-        if let Some(known) = leaves.known(stones).set(which) {
+        if let Some(known) = leaves.set(stones, which) {
             return known;
         }
         let found = bits(self.geometry.full() & !stones)
             .filter(|&point| self.completions(leaves, stones | 1 << point).count_ones() >= 2)
             .fold(0, |set, point| set | 1 << point);
-        leaves.known(stones).put(which, found);
+        leaves.put(stones, which, found);
         found
     }
 }
@@ -115,10 +117,10 @@ impl LookAhead {
         let eyes = leaves.eyes(stones);
         let (mut makes_one, mut lively, mut most) = (0, 0, eyes.points());
         for point in bits(self.geometry.full() & !stones) {
-            let with = leaves.eyes(stones | 1 << point);
-            lively |= u64::from(with.alive != 0) << point;
-            most = most.max(with.points());
-            makes_one |= u64::from(side.completions(leaves, stones | 1 << point) != 0) << point;
+            let with = leaves.points(stones | 1 << point);
+            lively |= u64::from(with != 0) << point;
+            most = most.max(with);
+            makes_one |= u64::from(side.has_completion(leaves, stones | 1 << point)) << point;
         }
         Outlook { eyes, completions: side.completions(leaves, stones), makes_two: side.makes_two(leaves, stones), makes_one, lively, most }
     }

@@ -16,12 +16,24 @@ pub(crate) struct StaticLeaves {
     geometry: &'static Geometry,
     /// Placed by a hash of the stones. Words, because the allocator hands out zeroed ones without writing them.
     cache: Vec<[u64; 8]>,
+    /// The little that is asked most often, for each stone set of a small board; see [`Brief`].
+    briefs: Vec<Brief>,
     games: RegionGames,
 }
 
+/// Boards up to this many points have a [`Brief`] for each stone set: 8 MiB at most, of which only what is used is ever touched.
+const BRIEF_POINTS: usize = 22;
+
+/// What is mostly the answer, that there is nothing, in two bytes: it stays near where whole cache lines would not. From the lowest bit:
+/// how many points pure eyes claim, plus one (0: not computed); then for each set of [`Known`] whether it is computed, and whether it
+/// holds anything.
+type Brief = u16;
+
+const BRIEF_CLAIM: Brief = 127;
+
 /// What is known of the player who has certain stones; one cache line. The sets of [`crate::look_ahead`] belong to one komi, by the player's
 /// colour. All zero is right for the player without stones.
-pub(crate) struct Known<'a>(&'a mut [u64; 8]);
+struct Known<'a>(&'a mut [u64; 8]);
 
 /// The words of a [`Known`]: the stones, `X*`, `T*`, and which of the four sets after them have been computed, one bit each.
 const STONES: usize = 0;
@@ -35,13 +47,11 @@ impl Known<'_> {
         PureEyes { alive: self.0[ALIVE], territory: self.0[TERRITORY] }
     }
 
-    /// A set, if it has been computed: 0 and 1 the completions for Black and White, 2 and 3 what makes two of them.
-    pub fn set(&self, which: usize) -> Option<u64> {
+    fn set(&self, which: usize) -> Option<u64> {
         (self.0[COMPUTED] >> which & 1 == 1).then(|| self.0[SETS + which])
     }
 
-    /// Keeps a set.
-    pub fn put(&mut self, which: usize, set: u64) {
+    fn put(&mut self, which: usize, set: u64) {
         self.0[SETS + which] = set;
         self.0[COMPUTED] |= 1 << which;
     }
@@ -89,26 +99,87 @@ pub(crate) struct StaticWin {
 impl StaticLeaves {
     pub fn new(geometry: &'static Geometry, limits: RegionLimits) -> Self {
         let cache = vec![[0; 8]; 1 << geometry.points().min(CACHE_BITS)];
-        StaticLeaves { geometry, cache, games: RegionGames::new(geometry, limits) }
+        let briefs = if geometry.points() <= BRIEF_POINTS { vec![0; 1 << geometry.points()] } else { Vec::new() };
+        StaticLeaves { geometry, cache, briefs, games: RegionGames::new(geometry, limits) }
+    }
+
+    #[inline]
+    fn slot(&self, stones: u64) -> usize {
+        mix(stones) as usize & (self.cache.len() - 1)
+    }
+
+    #[inline]
+    fn brief(&self, stones: u64) -> Brief {
+        self.briefs.get(stones as usize).copied().unwrap_or(0)
     }
 
     /// The pure eyes of the player who has `stones`.
     #[inline]
     pub fn eyes(&mut self, stones: u64) -> PureEyes {
-        self.known(stones).eyes()
+        if self.points(stones) == 0 { PureEyes::default() } else { self.known(stones).eyes() }
+    }
+
+    /// The points that pure eyes claim for `stones`: not zero exactly when there is a chain with pure eyes.
+    #[inline]
+    pub fn points(&mut self, stones: u64) -> u32 {
+        if self.briefs.is_empty() {
+            return self.known(stones).eyes().points();
+        }
+        if self.briefs[stones as usize] & BRIEF_CLAIM == 0 {
+            let eyes = PureEyes::analyze(self.geometry, stones);
+            self.briefs[stones as usize] |= eyes.points() as Brief + 1;
+            if eyes.alive != 0 {
+                self.enter(stones, eyes);
+            }
+        }
+        u32::from(self.briefs[stones as usize] & BRIEF_CLAIM) - 1
+    }
+
+    /// A set that belongs to the player with `stones`, if it has been computed: 0 and 1 the completions for Black and White, 2 and 3 what
+    /// makes two of them.
+    #[inline]
+    pub fn set(&mut self, stones: u64, which: usize) -> Option<u64> {
+        match self.brief(stones) >> (7 + 2 * which) & 3 {
+            0 if !self.briefs.is_empty() => None,
+            1 => Some(0),
+            _ => self.known(stones).set(which),
+        }
+    }
+
+    /// Whether that set holds anything, if it has been computed.
+    #[inline]
+    pub fn holds(&mut self, stones: u64, which: usize) -> Option<bool> {
+        match self.brief(stones) >> (7 + 2 * which) & 3 {
+            0 => self.set(stones, which).map(|set| set != 0),
+            brief => Some(brief == 3),
+        }
+    }
+
+    /// Keeps a set.
+    pub fn put(&mut self, stones: u64, which: usize, set: u64) {
+        if let Some(brief) = self.briefs.get_mut(stones as usize) {
+            *brief |= (1 + 2 * Brief::from(set != 0)) << (7 + 2 * which);
+            if set == 0 {
+                return;
+            }
+        }
+        self.known(stones).put(which, set);
     }
 
     /// The cache entry of the player who has `stones`.
     #[inline]
-    pub fn known(&mut self, stones: u64) -> Known<'_> {
-        let slot = mix(stones) as usize & (self.cache.len() - 1);
-        let words = &mut self.cache[slot];
-        if words[STONES] != stones {
-            let PureEyes { alive, territory } = PureEyes::analyze(self.geometry, stones);
-            *words = [0; 8];
-            (words[STONES], words[ALIVE], words[TERRITORY]) = (stones, alive, territory);
+    fn known(&mut self, stones: u64) -> Known<'_> {
+        let slot = self.slot(stones);
+        if self.cache[slot][STONES] != stones {
+            let nothing = self.brief(stones) & BRIEF_CLAIM == 1;
+            self.enter(stones, if nothing { PureEyes::default() } else { PureEyes::analyze(self.geometry, stones) });
         }
-        Known(words)
+        Known(&mut self.cache[slot])
+    }
+
+    fn enter(&mut self, stones: u64, eyes: PureEyes) {
+        let slot = self.slot(stones);
+        self.cache[slot] = [stones, eyes.alive, eyes.territory, 0, 0, 0, 0, 0];
     }
 
     /// Whether pure eyes, alone or with region games, give `winner` a margin of at least `need` in `position`, where `stood` are the points
@@ -157,6 +228,10 @@ pub(crate) fn claim(geometry: &Geometry, eyes: PureEyes, winner: Color, wanted: 
     let mut have = eyes.alive.count_ones();
     let mut territory = 0;
     if have < wanted {
+        // Mostly C1 leaves too little even before it is asked of whole regions.
+        if have + (eyes.territory & !stood).count_ones() < wanted && !dropped(Dropped::C1) {
+            return None;
+        }
         // Largest regions first, then drop what turned out to be unnecessary: a small territory is violated by few histories.
         let mut regions: [u64; 32] = [0; 32];
         let mut count = 0;

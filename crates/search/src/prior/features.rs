@@ -5,6 +5,7 @@
 //! cache, for stone sets recur), both players' stones, and the question asked (board, komi, passes), which is fixed for a search.
 
 use crate::look_ahead::Outlook;
+use multiversion::multiversion;
 use superko_rules::Geometry;
 
 /// Features of one player's stones.
@@ -31,45 +32,25 @@ enum Per {
     Const(f32),
 }
 
-/// Takes counts in order, and their norms where those are asked for. Most are sizes of point sets, which are counted all at once at
-/// the end: the loop over them is the form in which a compiler counts bits several sets at a time.
-struct Writer<'a, const N: usize> {
-    counts: [u8; N],
-    sets: [u64; N],
-    norms: Option<&'a mut [f32; N]>,
-    at: usize,
-    per_point: f32,
-    per_edge: f32,
+/// Takes features in order.
+trait Writer {
+    fn put(&mut self, count: u32, per: Per);
+
+    /// The size of a point set.
+    fn mask(&mut self, set: u64, per: Per);
 }
 
-impl<'a, const N: usize> Writer<'a, N> {
-    fn new(geometry: &Geometry, norms: Option<&'a mut [f32; N]>) -> Self {
-        let per_edge = if norms.is_some() { 1.0 / edge(geometry).count_ones() as f32 } else { 0.0 };
-        Writer { counts: [0; N], sets: [0; N], norms, at: 0, per_point: 1.0 / geometry.points() as f32, per_edge }
-    }
+/// Keeps counts. Most are sizes of point sets, which are counted all at once at the end: the loop over them is the form in which a
+/// compiler counts bits several sets at a time.
+struct Counts<const N: usize> {
+    counts: [u8; N],
+    sets: [u64; N],
+    at: usize,
+}
 
-    #[inline(always)]
-    fn put(&mut self, count: u32, per: Per) {
-        self.counts[self.at] = count.min(127) as u8;
-        self.next(per);
-    }
-
-    #[inline(always)]
-    fn mask(&mut self, set: u64, per: Per) {
-        self.sets[self.at] = set;
-        self.next(per);
-    }
-
-    #[inline(always)]
-    fn next(&mut self, per: Per) {
-        if let Some(norms) = &mut self.norms {
-            norms[self.at] = match per {
-                Per::Points => self.per_point,
-                Per::Edge => self.per_edge,
-                Per::Const(divisor) => 1.0 / divisor,
-            };
-        }
-        self.at += 1;
+impl<const N: usize> Counts<N> {
+    fn new() -> Self {
+        Counts { counts: [0; N], sets: [0; N], at: 0 }
     }
 
     #[inline(always)]
@@ -79,6 +60,50 @@ impl<'a, const N: usize> Writer<'a, N> {
             *count |= set.count_ones() as u8;
         }
         self.counts
+    }
+}
+
+impl<const N: usize> Writer for Counts<N> {
+    #[inline(always)]
+    fn put(&mut self, count: u32, _: Per) {
+        self.counts[self.at] = count.min(127) as u8;
+        self.at += 1;
+    }
+
+    #[inline(always)]
+    fn mask(&mut self, set: u64, _: Per) {
+        self.sets[self.at] = set;
+        self.at += 1;
+    }
+}
+
+/// Keeps norms.
+struct Norms<const N: usize> {
+    norms: [f32; N],
+    at: usize,
+    per_point: f32,
+    per_edge: f32,
+}
+
+impl<const N: usize> Norms<N> {
+    fn new(geometry: &Geometry) -> Self {
+        let per_edge = 1.0 / edge(geometry).count_ones() as f32;
+        Norms { norms: [0.0; N], at: 0, per_point: 1.0 / geometry.points() as f32, per_edge }
+    }
+}
+
+impl<const N: usize> Writer for Norms<N> {
+    fn put(&mut self, _: u32, per: Per) {
+        self.norms[self.at] = match per {
+            Per::Points => self.per_point,
+            Per::Edge => self.per_edge,
+            Per::Const(divisor) => 1.0 / divisor,
+        };
+        self.at += 1;
+    }
+
+    fn mask(&mut self, _: u64, per: Per) {
+        self.put(0, per);
     }
 }
 
@@ -97,23 +122,30 @@ fn corners(geometry: &Geometry) -> u64 {
 
 /// The norms of the side and mixed counts on a board.
 pub(crate) fn norms(geometry: &Geometry) -> ([f32; SIDE], [f32; MIXED]) {
-    let (mut side_norms, mut mixed_norms) = ([0.0; SIDE], [0.0; MIXED]);
-    write_side(geometry, 0, &Outlook::default(), Writer::new(geometry, Some(&mut side_norms)));
-    write_mixed(geometry, [0, 0], [&Outlook::default(); 2], 0, Writer::new(geometry, Some(&mut mixed_norms)));
-    (side_norms, mixed_norms)
+    let (mut side, mut mixed) = (Norms::new(geometry), Norms::new(geometry));
+    write_side(geometry, 0, &Outlook::default(), &mut side);
+    write_mixed(geometry, [0, 0], [&Outlook::default(); 2], 0, &mut mixed);
+    (side.norms, mixed.norms)
 }
 
 /// Counts of the player who has `stones`.
+#[multiversion(targets("x86_64+popcnt+bmi1+bmi2+lzcnt"))]
 pub(crate) fn side(geometry: &Geometry, stones: u64, outlook: &Outlook) -> SideCounts {
-    write_side(geometry, stones, outlook, Writer::new(geometry, None))
+    let mut counts = Counts::new();
+    write_side(geometry, stones, outlook, &mut counts);
+    counts.finish()
 }
 
 /// `stones` and `outlooks` of the side to move and of the other; `need`: the margin that the side to move must reach.
+#[multiversion(targets("x86_64+popcnt+bmi1+bmi2+lzcnt"))]
 pub(crate) fn mixed(geometry: &Geometry, stones: [u64; 2], outlooks: [&Outlook; 2], need: i32) -> MixedCounts {
-    write_mixed(geometry, stones, outlooks, need, Writer::new(geometry, None))
+    let mut counts = Counts::new();
+    write_mixed(geometry, stones, outlooks, need, &mut counts);
+    counts.finish()
 }
 
-fn write_side(geometry: &Geometry, stones: u64, outlook: &Outlook, mut out: Writer<'_, SIDE>) -> SideCounts {
+#[inline(always)]
+fn write_side(geometry: &Geometry, stones: u64, outlook: &Outlook, out: &mut impl Writer) {
     use Per::{Const, Edge, Points};
     let full = geometry.full();
     let rest = full & !stones;
@@ -200,7 +232,6 @@ fn write_side(geometry: &Geometry, stones: u64, outlook: &Outlook, mut out: Writ
     let [e, w, n, s] = directions(geometry, rest);
     let two_or_more = (e & w) | (n & s) | ((e | w) & (n | s));
     out.mask(rest & (e | w | n | s) & !two_or_more, Const(4.0));
-    out.finish()
 }
 
 fn directions(geometry: &Geometry, set: u64) -> [u64; 4] {
@@ -220,7 +251,7 @@ struct Liberties {
     takes: u64,
 }
 
-#[inline]
+#[inline(always)]
 fn liberties(geometry: &Geometry, stones: u64, empty: u64) -> Liberties {
     let mut found = Liberties::default();
     for chain in geometry.components(stones) {
@@ -248,7 +279,8 @@ fn liberties(geometry: &Geometry, stones: u64, empty: u64) -> Liberties {
     found
 }
 
-fn write_mixed(geometry: &Geometry, [own, other]: [u64; 2], outlooks: [&Outlook; 2], need: i32, mut out: Writer<'_, MIXED>) -> MixedCounts {
+#[inline(always)]
+fn write_mixed(geometry: &Geometry, [own, other]: [u64; 2], outlooks: [&Outlook; 2], need: i32, out: &mut impl Writer) {
     use Per::{Const, Edge, Points};
     let full = geometry.full();
     let empty = full & !(own | other);
@@ -363,7 +395,6 @@ fn write_mixed(geometry: &Geometry, [own, other]: [u64; 2], outlooks: [&Outlook;
     out.put(between(own, own), Points);
     out.put(between(other, other), Points);
     out.put(between(own, other) + between(other, own), Points);
-    out.finish()
 }
 
 /// The inputs that depend on board, komi and passes: `need` is the margin that the side to move must reach, `passes` the number of

@@ -259,7 +259,7 @@ impl Ready {
             Model::Logistic(weights) => Ready::Logistic(weights),
             Model::Net(weights) => {
                 let net = BoardNet::new(weights, geometry, need_black);
-                let nothing = CachedSide { stones: u64::MAX, outlook: Outlook::default(), sums: [[0; net::FIRST]; 2] };
+                let nothing = CachedSide { stones: u64::MAX, outlook: Outlook::default(), sums: [Sums::default(); 2] };
                 Ready::Net(Box::new(NetState { net, cache: vec![nothing; CACHE_SLOTS] }))
             }
         }
