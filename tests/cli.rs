@@ -226,6 +226,11 @@ fn exit_codes() {
         (vec!["solve", "--board", "2x2", "--komi", "0.5", "--table", "900000TiB"], vec!["table", "memory"]),
         (vec!["value", "--board", "2x2", "--threads", "0"], vec!["--threads 0", "256"]),
         (vec!["value", "--board", "2x2", "--threads", "257"], vec!["--threads 257", "256"]),
+        (vec!["value", "--board", "2x2", "--threads", "-2"], vec!["--threads", "-2"]),
+        (vec!["value", "--board", "2x2", "--table", "-1GiB"], vec!["--table", "-1GiB"]),
+        (vec!["value", "--board", "2x2", "--time-limit", "-5s"], vec!["--time-limit", "-5s"]),
+        (vec!["value", "--board", "2x2", "--expansion-limit", "-5"], vec!["--expansion-limit", "-5"]),
+        (vec!["selftest", "--seconds", "-5"], vec!["--seconds", "-5"]),
     ] {
         let output = superko(&arguments);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -21,10 +21,10 @@ pub struct Arguments {
     #[arg(long, value_enum)]
     compare: Option<What>,
     /// Give up a solve of a comparison after so many expansions
-    #[arg(long, requires = "compare", default_value_t = EXPANSION_LIMIT, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, allow_negative_numbers = true, requires = "compare", default_value_t = EXPANSION_LIMIT, value_parser = clap::value_parser!(u64).range(1..))]
     expansion_limit: u64,
     /// Take at most so many positions of each suite of a comparison
-    #[arg(long, requires = "compare", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, allow_negative_numbers = true, requires = "compare", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..))]
     positions: u64,
 }
 

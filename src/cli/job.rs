@@ -51,10 +51,10 @@ pub struct Submit {
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     priority: i32,
     /// Give up after this time, such as 60s, 10m or 2h
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     time_limit: Option<String>,
     /// Give up after so many expansions
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     expansion_limit: Option<u64>,
     /// A submission repeated with the same key is the same job
     #[arg(long)]

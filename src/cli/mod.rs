@@ -181,16 +181,16 @@ struct SearchFlags {
     #[arg(long, default_value = "builtin")]
     prior: String,
     /// Search threads, 1 to 256; with more than one, counts do not repeat exactly
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
     threads: usize,
     /// Memory for the table of proofs, such as 512MiB or 1GiB
-    #[arg(long, default_value = "1GiB")]
+    #[arg(long, allow_hyphen_values = true, default_value = "1GiB")]
     table: String,
     /// Give up after this time, such as 60s, 10m or 2h
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     time_limit: Option<String>,
     /// Give up after so many expansions
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     expansion_limit: Option<u64>,
     /// Print one JSON object on standard output
     #[arg(long)]

@@ -12,13 +12,13 @@ use superko_storage::MappedTable;
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Seed of the first case; case i uses seed + i
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
     seed: u64,
     /// How long to run, in seconds
-    #[arg(long, default_value_t = 60)]
+    #[arg(long, allow_negative_numbers = true, default_value_t = 60)]
     seconds: u64,
     /// Stop after so many cases; a mismatch names the seed of its case, so one case reproduces it
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     cases: Option<u64>,
     /// Only this board, ROWSxCOLUMNS; a built-in mix if left out
     #[arg(long)]
