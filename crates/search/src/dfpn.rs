@@ -10,7 +10,7 @@ use crate::history::History;
 use crate::look_ahead::LookAhead;
 use crate::mutation::{Dropped, dropped};
 use crate::number_rule::{NumberRule, Replies};
-use crate::parallel::{BURDEN, Team};
+use crate::parallel::{Team, burden};
 use crate::prior::Evaluator;
 use crate::prune::{self, Pruning};
 use crate::solver::{Control, Limits, Options, SearchStats, Stop};
@@ -343,7 +343,7 @@ impl<'a> Search<'a> {
                 child.set_numbers(numbers);
             }
             child.left = left;
-            child.burden = u64::from(inside) * BURDEN;
+            child.burden = burden(inside, child.delta);
         }
     }
 

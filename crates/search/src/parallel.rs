@@ -22,12 +22,15 @@ use superko_rules::Position;
 pub const MOST_THREADS: usize = 256;
 /// Log2 of the number of busy words: 256 KiB, which stay in the cache. Two nodes that share one only misguide each other.
 const BUSY_BITS: u32 = 16;
-/// What each thread inside a child adds to the child's number when the next child is chosen: little beside the numbers of a large
-/// subtree, so that threads go the same way there, and much beside those near the leaves, where they part. Expansions with two
-/// threads on 2x7 / 3x5 / 4x4, both proofs, medians of five on a busy machine (one thread: 111 k / 84 k / 446 k): by 200 117 k / 68 k
-/// / 436 k, by 50 126 k / 66 k / 446 k, not at all 128 k / 65 k / 436 k; in proportion to the number, by a quarter 203 k / 80 k /
-/// 461 k, by the whole 199 k / 108 k / 465 k (on 2x7 the second-best move is a wasted one).
-pub(crate) const BURDEN: u64 = 200;
+/// What each thread inside a child adds to the child's number when the next child is chosen: a constant, which is much beside the numbers near
+/// the leaves, where threads part, and a tenth of the number, so that in a large subtree too they take different ways where the second best
+/// is about as good. Expansions of two threads in relation to one, medians of three, on 3x6 at 17.5 / 4x4 at 1.5 / 4x4 at 2.5 / 2x8
+/// at 15.5 / 1x12 at 1.5: by 200 and nothing in proportion 1.38 / 1.33 / 1.43 / 1.32 / 1.15; by 3200 1.27 / 1.31 / 1.18 / 1.11 /
+/// 0.97; by a tenth alone 1.25 / 1.09 / 1.00 / 1.47 / 0.83; by 1000 and a tenth 1.19 / 1.08 / 1.09 / 1.27 / 1.15; by 1000 and three
+/// tenths 1.69 / 1.04 / 1.07 / 1.28 / 0.98. Single runs differ by a tenth and more.
+pub(crate) fn burden(inside: u32, delta: u64) -> u64 {
+    u64::from(inside) * (1000 + delta / 10)
+}
 /// The part of a busy word that counts the threads inside a node; the rest counts how often one has left, modulo 2^20.
 const INSIDE: u32 = (1 << 12) - 1;
 /// Expansions that a thread takes from a limited budget at a time.
