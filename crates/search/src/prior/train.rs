@@ -7,8 +7,8 @@ use crate::prior::rng;
 use crate::{Control, Komi, Limits, MemoryTable, Options, solve_with};
 use superko_rules::{Color, Game, Geometry, parse_board_size};
 
-/// Boards whose solves the built-in weights come from. 2x9, 3x7 and larger boards are left to be measured unseen; how the search does
-/// without having seen another of these boards shows with a training that leaves it out.
+/// Boards that priors are trained on. 2x9, 3x7 and larger boards are left to be measured unseen; 2x8, 3x6, 4x4 and 4x5 are too in the
+/// training of the built-in weights (`make prior`), which leaves them out.
 pub const TRAINING_BOARDS: [&str; 17] =
     ["1x8", "1x9", "1x10", "1x11", "1x12", "2x3", "2x4", "2x5", "2x6", "2x7", "2x8", "3x3", "3x4", "3x5", "3x6", "4x4", "4x5"];
 
