@@ -291,6 +291,7 @@ fn priors_are_sampled_fitted_measured_and_used() {
         (vec!["solve", "--board", "2x3", "--komi", "0.5", "--prior", &prior], "checksum"),
         (vec!["prior", "evaluate", &samples[0].2], "two or more"),
         (vec!["prior", "fit", "--out", &prior, &file("c")], "line 1"),
+        (vec!["prior", "train", "--without", "3x7", "--out", &prior], "--without 3x7: expected one of the training boards"),
         (vec!["prior", "sample", "--board", "2x3", "--data", &file("none"), "--out", &prior], "expected a data directory"),
     ] {
         let output = superko(&arguments);

@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use superko_rules::{Game, parse_board_size, parse_moves};
 use superko_search::prior::{
-    LeftOut, Losses, ModelKind, NetFit, Prior, Sample, SamplePlan, Training, cross_validate, evaluate, sample_board, sample_solve, train,
+    LeftOut, Losses, ModelKind, NetFit, Prior, Sample, SamplePlan, TRAINING_BOARDS, Training, cross_validate, evaluate, sample_board,
+    sample_solve, train, training_boards,
 };
 use superko_search::{Control, Komi, Limits, Options, solve_with};
 use superko_storage::{MappedTable, Store};
@@ -20,7 +21,7 @@ pub enum Command {
     Fit(FitArguments),
     /// Measure models on samples, leaving out one board at a time, or a prior by the expansions of a suite
     Evaluate(EvaluateArguments),
-    /// Train a prior from nothing on the built-in boards, as the built-in prior was: half an hour
+    /// Train a prior from nothing, as the built-in prior was: a quarter of an hour
     Train(TrainArguments),
 }
 
@@ -119,6 +120,9 @@ pub struct EvaluateArguments {
 
 #[derive(Debug, Args)]
 pub struct TrainArguments {
+    /// Leave this training board out, so that it can be measured unseen; may be given again for further boards
+    #[arg(long, value_name = "BOARD")]
+    without: Vec<String>,
     /// File to write
     #[arg(long)]
     out: PathBuf,
@@ -129,11 +133,7 @@ pub fn run(command: Command) -> Result<u8, Failure> {
         Command::Sample(arguments) => sample(arguments),
         Command::Fit(arguments) => fit(arguments),
         Command::Evaluate(arguments) => evaluate_command(arguments),
-        Command::Train(arguments) => {
-            writable(&arguments.out)?;
-            let prior = train(&Training::default(), &mut |line| eprintln!("{line}"));
-            write(&arguments.out, &prior.to_bytes())
-        }
+        Command::Train(arguments) => train_command(arguments),
     });
     worker
         .map_err(|error| Failure::other(format!("cannot start the training thread: {error}")))?
@@ -197,6 +197,19 @@ fn sample(arguments: &SampleArguments) -> Result<(), Failure> {
     write(&arguments.out, text.as_bytes())?;
     print_line(&format!("{} samples of {}", samples.len(), geometry.name()));
     Ok(())
+}
+
+fn train_command(arguments: &TrainArguments) -> Result<(), Failure> {
+    let boards = training_boards(&arguments.without).map_err(|board| {
+        let boards = TRAINING_BOARDS.join(", ");
+        Failure::bad_input(format!("--without {board}: expected one of the training boards {boards}; no other board is trained on"))
+    })?;
+    if boards.is_empty() {
+        return Err(Failure::bad_input("--without leaves no board to train on: leave out fewer"));
+    }
+    writable(&arguments.out)?;
+    let prior = train(&Training::default(), &boards, &mut |line| eprintln!("{line}"));
+    write(&arguments.out, &prior.to_bytes())
 }
 
 fn read(paths: &[PathBuf]) -> Result<Vec<Sample>, Failure> {

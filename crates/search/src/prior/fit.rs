@@ -65,7 +65,7 @@ impl Inputs {
 }
 
 /// Log2 of a count, exact at powers of two and linear between them.
-fn log2(count: u64) -> f32 {
+pub(super) fn log2(count: u64) -> f32 {
     let count = count.max(1);
     let whole = count.ilog2();
     whole as f32 + (count as f32 / (1u64 << whole) as f32 - 1.0)
@@ -119,6 +119,9 @@ const BATCH: usize = 256;
 
 struct Forward {
     input: [f32; INPUTS],
+    /// Inputs that are not zero: the first `live_count` of `live`.
+    live: [u8; INPUTS],
+    live_count: usize,
     first: [f32; FIRST],
     second: [f32; SECOND],
     output: [f32; OUTPUTS],
@@ -126,7 +129,14 @@ struct Forward {
 
 impl Forward {
     fn new() -> Forward {
-        Forward { input: [0.0; INPUTS], first: [0.0; FIRST], second: [0.0; SECOND], output: [0.0; OUTPUTS] }
+        Forward {
+            input: [0.0; INPUTS],
+            live: [0; INPUTS],
+            live_count: 0,
+            first: [0.0; FIRST],
+            second: [0.0; SECOND],
+            output: [0.0; OUTPUTS],
+        }
     }
 
     /// Log loss, the error of the effort, and the effort's output, which is the winner's.
@@ -138,12 +148,18 @@ impl Forward {
 }
 
 fn forward(weights: &[f32], state: &mut Forward) {
+    // About half of the inputs are zero, in no order that a processor would foresee.
+    state.live_count = 0;
+    for (at, &input) in state.input.iter().enumerate() {
+        state.live[state.live_count] = at as u8;
+        state.live_count += usize::from(input != 0.0);
+    }
     let mut sums: [f32; FIRST] = weights[INPUTS * FIRST..][..FIRST].try_into().expect("FIRST biases");
-    for (&input, row) in state.input.iter().zip(weights.chunks_exact(FIRST)) {
-        if input != 0.0 {
-            for unit in 0..FIRST {
-                sums[unit] += input * row[unit];
-            }
+    for at in state.live[..state.live_count].iter().map(|&at| usize::from(at)) {
+        let input = state.input[at];
+        let row: &[f32; FIRST] = weights[at * FIRST..][..FIRST].try_into().expect("a row");
+        for unit in 0..FIRST {
+            sums[unit] += input * row[unit];
         }
     }
     state.first = sums.map(|sum| sum.clamp(0.0, CAP));
@@ -198,11 +214,11 @@ fn backward(weights: &[f32], state: &Forward, slope: [f32; OUTPUTS], gradient: &
     for unit in 0..SECOND {
         gradient[SECOND_AT + FIRST * SECOND + unit] += second_slope[unit];
     }
-    for (&input, row) in state.input.iter().zip(gradient[..INPUTS * FIRST].chunks_exact_mut(FIRST)) {
-        if input != 0.0 {
-            for unit in 0..FIRST {
-                row[unit] += input * first_slope[unit];
-            }
+    for at in state.live[..state.live_count].iter().map(|&at| usize::from(at)) {
+        let input = state.input[at];
+        let row: &mut [f32; FIRST] = (&mut gradient[at * FIRST..][..FIRST]).try_into().expect("a row");
+        for unit in 0..FIRST {
+            row[unit] += input * first_slope[unit];
         }
     }
     for unit in 0..FIRST {

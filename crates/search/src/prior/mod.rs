@@ -13,7 +13,7 @@ mod train;
 pub use file::PriorError;
 pub use fit::{Losses, NetFit, evaluate, fit_logistic, fit_net};
 pub use sample::{Sample, SampleError, SamplePlan, SamplingTable, sample_board, sample_solve};
-pub use train::{LeftOut, ModelKind, TRAINING_BOARDS, Training, cross_validate, train};
+pub use train::{LeftOut, ModelKind, TRAINING_BOARDS, Training, cross_validate, train, training_boards};
 
 use crate::Numbers;
 use crate::board_set::mix;
