@@ -3,7 +3,7 @@
 //! A set of prints is a tree: up to [`LEAF`] prints are a leaf, more are split by their next bits among 2 to 16 subtrees, as many as
 //! make leaves of half [`LEAF`] or more. The split depends on the set alone, so equal parts of two sets are equal nodes, and an
 //! index by content finds the node that is there already. The set of a lemma is that of the lemma below and a board, or a
-//! union; on long fights most of it is shared (README, measurements).
+//! union; on long fights most of it is shared (README, Measured).
 //!
 //! **Why a node is what it says.** A reference names an *offset in words ever written*, and no two nodes ever have the same one. The
 //! node's last word, its seal, is the hash of that offset and of its other words as this reader loaded them, so what is read under
@@ -44,7 +44,7 @@ impl NodeRef {
     pub const NONE: NodeRef = NodeRef(0);
 
     fn new(offset: u64, length: usize, leaf: bool) -> NodeRef {
-        NodeRef(offset << OFFSET_AT | u64::from(leaf) * LEAF_FLAG | length as u64)
+        NodeRef((offset << OFFSET_AT) | (u64::from(leaf) * LEAF_FLAG) | length as u64)
     }
 
     fn offset(self) -> u64 {

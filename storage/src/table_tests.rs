@@ -250,7 +250,7 @@ fn equal_parts_of_sets_are_stored_once() {
     assert!(written > 12_000 && written < 20_000, "{written}");
     let mut prints = lemma.created.prints().to_vec();
     for step in 0..50u32 {
-        let print = step * 0x0310_4321 | 1;
+        let print = (step * 0x0310_4321) | 1;
         if let Err(at) = prints.binary_search(&print) {
             prints.insert(at, print);
         }
