@@ -16,7 +16,7 @@ pub(crate) const HEADER_WORDS: usize = 512;
 const CLEAN: usize = 9;
 /// 1 if the store holds every lemma of a cleanly closed table.
 const SAVED: usize = 10;
-const CHECKSUM: usize = 11;
+const CHECKSUM: usize = 12;
 /// The count of words ever written to the ring has a cache line of its own: every writer of sets adds to it.
 const RING_HEAD: usize = 64;
 
@@ -90,7 +90,7 @@ impl Layout {
         Ok(Layout { bytes, buckets, tags, number_buckets, numbers, slots, index, ring, ring_words: bytes / 8 - ring })
     }
 
-    fn header(&self, geometry: &Geometry, clean: bool, saved: bool) -> [u64; CHECKSUM + 1] {
+    fn header(&self, words: &Words, geometry: &Geometry, clean: bool, saved: bool) -> [u64; CHECKSUM + 1] {
         let mut header = [
             MAGIC,
             VERSION,
@@ -103,6 +103,8 @@ impl Layout {
             self.ring_words as u64,
             u64::from(clean),
             u64::from(saved),
+            // Were it to shrink unnoticed, nodes of the ring would be taken for others.
+            self.ring_head(words).load(Ordering::Acquire),
             0,
         ];
         header[CHECKSUM] = header[..CHECKSUM].iter().fold(0, |state, &word| mix(state, word));
@@ -111,7 +113,7 @@ impl Layout {
 
     /// Writes the header; the caller flushes.
     pub fn write_header(&self, words: &Words, geometry: &Geometry, clean: bool, saved: bool) {
-        for (word, value) in words.all().iter().zip(self.header(geometry, clean, saved)) {
+        for (word, value) in words.all().iter().zip(self.header(words, geometry, clean, saved)) {
             word.store(value, Ordering::Release);
         }
     }
@@ -119,7 +121,7 @@ impl Layout {
     /// Why the mapped file may not be believed, if so.
     pub fn distrust(&self, words: &Words, geometry: &Geometry) -> Option<String> {
         let found: Vec<u64> = words.all()[..=CHECKSUM].iter().map(|word| word.load(Ordering::Acquire)).collect();
-        let expected = self.header(geometry, true, found[SAVED] == 1);
+        let expected = self.header(words, geometry, true, found[SAVED] == 1);
         let names = [
             "magic",
             "format version",

@@ -67,7 +67,7 @@ pub(crate) fn read_sealed<W: Word, const N: usize>(slot: &[W]) -> Option<[u64; N
 /// Hash of any number of words. Four chains take turns, which hides the latency of [`mix`].
 #[inline]
 pub(crate) fn hash_words(seed: u64, words: &[u64]) -> u64 {
-    let mut chains = [seed, words.len() as u64, 0x4528_21e6_38d0_1377, 0x082e_fa98_ec4e_6c89];
+    let mut chains = [mix(0x3f84_d5b5_b547_0917, seed), words.len() as u64, 0x4528_21e6_38d0_1377, 0x082e_fa98_ec4e_6c89];
     let mut fours = words.chunks_exact(4);
     for four in &mut fours {
         for (chain, &word) in chains.iter_mut().zip(four) {

@@ -86,10 +86,10 @@ impl<'a> Sets<'a> {
         self.head.load(Acquire).saturating_sub(node.offset())
     }
 
-    /// A node older than an eighth of a turn is written again rather than shared. A set has four levels at most, and a split may be shared
-    /// without a look at what is below, so when a set is stored no node of it is older than four eighths.
+    /// A node older than a tenth of a turn is written again rather than shared. A set has five levels at most (of 2^17 prints that spread as
+    /// hashes do), and a split may be shared without a look at what is below, so when a set is stored no node of it is older than half a turn.
     fn is_young(&self, node: NodeRef) -> bool {
-        self.age(node) <= self.ring.len() as u64 / 8
+        self.age(node) <= self.ring.len() as u64 / 10
     }
 
     /// The words of the ring where a node of `length` words and its seal lie. A node never crosses the ring's end.

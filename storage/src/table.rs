@@ -1,7 +1,7 @@
 //! The mapped, lock-free table of lemmas and numbers.
 //!
 //! Entries are several words, written and read without a lock. A lemma slot counts only if its last word, the *seal*, is the hash of
-//! all its others, among them the full key; the sets count only if their hash is the one in the slot. A slot that mixes two writes,
+//! all its others, among them the full key; the nodes of its sets have seals of their own ([`crate::sets`]). A slot that mixes two writes,
 //! torn by a crash or a race, fails that test and is a miss; `sealed.rs` argues the memory ordering. Tags, counts and the arena's
 //! head only save look-ups and choose places; numbers steer the search and prove nothing.
 
@@ -106,10 +106,12 @@ pub struct MappedTable {
     numbers: AtomicU64,
     torn: AtomicU64,
     evicted: AtomicU64,
-    /// Words of sets stored since the table was opened, without those written again.
+    /// Words of the ring when the table was opened, and the same with those written for new lemmas since.
+    opened_at: u64,
     fresh: AtomicU64,
-    /// Words written again, in all and in the current round of [`MappedTable::sweep`].
+    /// Words written again: in all, and by log2 of the cost in the current round of [`MappedTable::sweep`], with their sum.
     rewritten: AtomicU64,
+    rewritten_by_cost: [AtomicU64; 64],
     rewritten_in_round: AtomicU64,
     /// Log2 of the expansions from which on a lemma is costly.
     least_cost: AtomicU8,
@@ -185,9 +187,11 @@ impl MappedTable {
     fn new(geometry: &'static Geometry, layout: Layout, words: Words, file: Option<(File, PathBuf)>) -> MappedTable {
         let dirty = (0..(layout.buckets * WAYS).div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let count = || AtomicU64::new(0);
+        let opened_at = layout.ring_head(&words).load(Relaxed);
         MappedTable {
             geometry,
             layout,
+            opened_at,
             words,
             file,
             dirty,
@@ -195,8 +199,10 @@ impl MappedTable {
             numbers: count(),
             torn: count(),
             evicted: count(),
-            fresh: count(),
+            // The sweep goes on where it was.
+            fresh: AtomicU64::new(opened_at),
             rewritten: count(),
+            rewritten_by_cost: std::array::from_fn(|_| count()),
             rewritten_in_round: count(),
             least_cost: AtomicU8::new(FIRST_LEAST_COST),
         }
@@ -240,7 +246,7 @@ impl MappedTable {
             numbers: self.numbers.load(Relaxed),
             sets_bytes,
             sets_used_bytes: sets_bytes.min(self.layout.ring_head(&self.words).load(Relaxed) * 8),
-            sets_new_bytes: self.fresh.load(Relaxed) * 8,
+            sets_new_bytes: (self.fresh.load(Relaxed) - self.opened_at) * 8,
             sets_rewritten_bytes: self.rewritten.load(Relaxed) * 8,
             torn: self.torn.load(Relaxed),
             evicted: self.evicted.load(Relaxed),
@@ -323,6 +329,8 @@ impl MappedTable {
                     // Its sets were overwritten or soon will be; they are the new lemma's, so the better margin lives on.
                     words[2] = other[2];
                 }
+                // What is cheap now, with its parts proven, was dear once.
+                words[2] = with_cost_log2(words[2], cost_log2_of(words[2]).max(cost_log2_of(other[2])));
                 place = Some(slot);
             }
         }
@@ -347,20 +355,21 @@ impl MappedTable {
     }
 
     /// Keeps the sets of costly lemmas from being overwritten, after `written` more words of the ring: in the course of an eighth of a
-    /// turn every slot is visited once, and a costly lemma whose sets are older than an eighth of a turn has them stored again. What
-    /// is costly adapts itself, so that no more is written again than is written anyway.
+    /// turn of new words, a round, every slot is visited once, and a costly lemma whose sets are older than an eighth of a turn has them stored
+    /// again. What is costly adapts itself: when as much has been written again as a round has new words, the cheapest classes that make
+    /// up half of it are costly no longer, and after a round that wrote less than half of it one more is.
     ///
-    /// A set's nodes are at most 4/8 of a turn old when it is stored ([`Sets`]) and a visit comes after at most 1/8 + 2/8
-    /// more (an eighth of a turn of new words, and as many written again), so all of them are still there.
+    /// A set's nodes are at most 5/10 of a turn old when it is stored ([`Sets`]) and a visit comes after at most 1/8 + 2/8 more (a
+    /// round of new words, and as many written again), so all of them are still there. Only while the bound rises may more be written.
     fn sweep(&self, written: u64) {
         let round = self.layout.ring_words as u64 / 8;
         let before = self.fresh.fetch_add(written, Relaxed);
         let after = before + written;
         if after / round != before / round {
             let rewritten = self.rewritten_in_round.swap(0, Relaxed);
+            self.rewritten_by_cost.iter().for_each(|words| words.store(0, Relaxed));
             let least = self.least_cost.load(Relaxed);
-            let next = if rewritten >= round { least.saturating_add(1) } else { least.saturating_sub((rewritten < round / 2).into()) };
-            self.least_cost.store(next, Relaxed);
+            self.least_cost.store(least.saturating_sub((rewritten < round / 2).into()), Relaxed);
         }
         // Nothing is old in the first eighth of the first turn.
         if self.layout.ring_head(&self.words).load(Relaxed) < round {
@@ -375,13 +384,13 @@ impl MappedTable {
 
     /// Stores the sets of a slot's lemma again if they are old and it is costly.
     fn keep_sets(&self, slot: usize, round: u64) {
-        let words = self.slot(slot);
-        if cost_log2_of(words[2].load(Relaxed)) < self.least_cost.load(Relaxed) || self.rewritten_in_round.load(Relaxed) >= round {
+        let target = self.slot(slot);
+        if cost_log2_of(target[2].load(Relaxed)) < self.least_cost.load(Relaxed) {
             return;
         }
         let region = self.sets_region();
         let is_old = |node: u64| node != 0 && node != FOLDED && region.age(NodeRef(node)) > round;
-        if !is_old(words[ROOT].load(Relaxed)) && !is_old(words[EXTRAS].load(Relaxed)) {
+        if !is_old(target[ROOT].load(Relaxed)) && !is_old(target[EXTRAS].load(Relaxed)) {
             return;
         }
         let Some(mut words) = self.read_slot(slot) else { return };
@@ -393,10 +402,23 @@ impl MappedTable {
         // A folded set's filter is the slot's; it is not stored again.
         let filter = if words[ROOT] == FOLDED { words[7..11].try_into().expect("four words") } else { sets.bloom };
         let (handle, hash, written) = self.store_sets(&sets.prints, filter, &sets.excluded);
-        // A lemma that another thread has put there meanwhile is lost, like any that is displaced.
+        // Another thread may have put another lemma there. In the moment that is left one may still be lost, like any that is displaced.
+        if hash != words[CONTENT] || target[SLOT_WORDS - 1].load(Relaxed) != words[SLOT_WORDS - 1] {
+            return;
+        }
         self.write_slot(slot, &mut words, handle, hash);
         self.rewritten.fetch_add(written, Relaxed);
-        self.rewritten_in_round.fetch_add(written, Relaxed);
+        self.rewritten_by_cost[usize::from(cost_log2_of(words[2]).min(63))].fetch_add(written, Relaxed);
+        if self.rewritten_in_round.fetch_add(written, Relaxed) + written >= round {
+            let (mut least, mut freed) = (self.least_cost.load(Relaxed), 0);
+            while freed < round / 2 && least < 63 {
+                freed += self.rewritten_by_cost[usize::from(least)].swap(0, Relaxed);
+                least += 1;
+            }
+            self.least_cost.store(least, Relaxed);
+            // Another thread may have begun a new round.
+            let _ = self.rewritten_in_round.fetch_update(Relaxed, Relaxed, |words| Some(words.saturating_sub(freed)));
+        }
     }
 
     /// A slot for a further lemma: a free one, else the cheapest of the position if it has enough, else the cheapest of the bucket.
@@ -407,10 +429,15 @@ impl MappedTable {
         {
             return free;
         }
+        let region = self.sets_region();
         let cost = |slot: usize| {
             let words = self.slot(slot);
             let of_key = self.tag(slot).load(Relaxed) == tag && words[0].load(Relaxed) == key as u64;
-            (same >= ALTERNATIVES && !of_key, cost_log2_of(words[2].load(Relaxed)))
+            // Without its `X` a lemma says nothing any more.
+            let extras = NodeRef(words[EXTRAS].load(Relaxed));
+            let is_dead = extras != NodeRef::NONE && region.age(extras) > self.layout.ring_words as u64;
+            let cost = if is_dead { 0 } else { cost_log2_of(words[2].load(Relaxed)) };
+            (same >= ALTERNATIVES && !of_key, cost)
         };
         slots.min_by_key(|&slot| cost(slot)).expect("a bucket has slots")
     }
@@ -432,7 +459,11 @@ impl MappedTable {
             let bits = word.swap(0, Acquire);
             taken.push((index, bits));
             for bit in superko_rules::bits(bits) {
-                let Some(words) = self.read_slot(index * 64 + bit) else { continue };
+                let Some(words) = self.read_slot(index * 64 + bit) else {
+                    // Another thread is writing it, perhaps to keep the sets of a lemma that is due: it stays due.
+                    word.fetch_or(1 << bit, Relaxed);
+                    continue;
+                };
                 let key = PositionKey::from(words[0]) | PositionKey::from(words[1]) << 64;
                 let Some(lemma) = self.whole_lemma(key, &decode_slot(&words), &mut sets) else { continue };
                 if let Err(error) = visit(key, lemma) {
@@ -623,6 +654,10 @@ fn margin_of(meta: u64) -> i8 {
 
 fn cost_log2_of(meta: u64) -> u8 {
     (meta >> 32) as u8
+}
+
+fn with_cost_log2(meta: u64, cost_log2: u8) -> u64 {
+    meta & !(0xff << 32) | u64::from(cost_log2) << 32
 }
 
 /// Slot words 0 to 10.

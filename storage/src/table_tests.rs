@@ -224,8 +224,69 @@ fn the_sets_of_costly_lemmas_stay() {
     assert!(read(&table, 8).is_empty());
     assert_eq!(read(&table, 9), [costly]);
     let TableOccupancy { sets_new_bytes, sets_rewritten_bytes, sets_bytes, .. } = table.occupancy();
-    assert!(sets_rewritten_bytes > 0 && sets_rewritten_bytes < sets_new_bytes, "{sets_rewritten_bytes} of {sets_new_bytes}");
+    assert!(sets_rewritten_bytes > 0 && sets_rewritten_bytes < 2 * sets_new_bytes, "{sets_rewritten_bytes} of {sets_new_bytes}");
     assert!(sets_new_bytes > 9 * sets_bytes);
+}
+
+/// Lemmas that cost far more than all others keep their sets wherever their slots are, also while the bound of what is costly is found.
+#[test]
+fn the_costliest_lemmas_keep_their_sets() {
+    for share in [0, 6, 9] {
+        let table = table();
+        let (words, slots) = (table.layout.ring_words as u64, table.layout.buckets * WAYS);
+        let keys: Vec<PositionKey> = (5_000_000..).filter(|&key| table.bucket(key).1 * 10 / slots == share).take(4).collect();
+        let costliest = |key| Lemma { cost: 1 << 39, ..lemma_of(key, 1, 300, 3) };
+        keys.iter().for_each(|&key| table.store_lemma(key, &costliest(key)));
+        for serial in 0.. {
+            table.store_lemma(serial.into(), &Lemma { cost: 1 << (14 + serial % 14), ..lemma_of(1, serial, 300, 0) });
+            if table.layout.ring_head(&table.words).load(Relaxed) > 6 * words {
+                break;
+            }
+        }
+        assert!(keys.iter().all(|&key| read(&table, key) == [costliest(key)]), "slots from {share} tenths of the table on");
+    }
+}
+
+/// Sessions much shorter than a turn of the ring: the sweep goes on where the last one ended.
+#[test]
+fn costly_sets_outlast_short_sessions() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let open = || MappedTable::open(&directory.path().join("table"), board((3, 3)), MIB).expect("a table").0;
+    let mut table = open();
+    let slots = table.layout.buckets * WAYS;
+    let key = (5_000_000..).find(|&key| table.bucket(key).1 >= slots - WAYS).expect("a key of the last bucket");
+    let costly = Lemma { cost: 1 << 39, ..lemma_of(9, 1, 300, 3) };
+    table.store_lemma(key, &costly);
+    for session in 0..30u64 {
+        let cheap = |serial| Lemma { cost: 2, ..lemma_of(1, session * 1000 + serial, 1000, 0) };
+        (0..9).for_each(|serial| table.store_lemma((session * 100 + serial).into(), &cheap(serial)));
+        table.close_clean().expect("closes");
+        table = open();
+    }
+    assert!(table.layout.ring_head(&table.words).load(Relaxed) > 2 * table.layout.ring_words as u64);
+    assert_eq!(read(&table, key), [costly]);
+}
+
+/// A slot that is being written while a checkpoint looks at it is not taken for checkpointed.
+#[test]
+fn a_lemma_whose_slot_cannot_be_read_stays_due() {
+    let table = table();
+    table.store_lemma(5, &lemma_of(5, 1, 3, 0));
+    let due = || {
+        let mut due = 0;
+        table
+            .visit_dirty(|_, _| {
+                due += 1;
+                Ok::<(), ()>(())
+            })
+            .expect("nothing fails");
+        due
+    };
+    let word = &table.slot(slot_of(&table, 5))[3];
+    word.fetch_xor(1, Relaxed);
+    assert_eq!(due(), 0);
+    word.fetch_xor(1, Relaxed);
+    assert_eq!((due(), due()), (1, 0));
 }
 
 /// Everything is costly: what is written again stays within its bounds, and some of it survives.
@@ -237,7 +298,7 @@ fn rewriting_is_bounded() {
         table.store_lemma(serial.into(), &Lemma { cost: 1 << (10 + serial % 8), ..lemma_of(1, serial, 1000, 0) });
     }
     let TableOccupancy { sets_new_bytes, sets_rewritten_bytes, .. } = table.occupancy();
-    assert!(sets_rewritten_bytes <= sets_new_bytes * 12 / 10, "{sets_rewritten_bytes} of {sets_new_bytes}");
+    assert!(sets_rewritten_bytes <= 2 * sets_new_bytes, "{sets_rewritten_bytes} of {sets_new_bytes}");
     assert!(sets_new_bytes > 8 * 10 * words, "the ring turned only {} times", sets_new_bytes / 8 / words);
 }
 
@@ -376,7 +437,21 @@ fn a_file_that_disagrees_is_rebuilt_with_a_reason() {
         file.read_exact_at(&mut bytes, word * 8).expect("reads");
         file.write_all_at(&[bytes[0] ^ 1], word * 8).expect("writes");
     };
-    let names = ["magic", "version", "byte order", "rules", "board", "size", "bucket", "number", "ring", "cleanly", "damaged", "damaged"];
+    let names = [
+        "magic",
+        "version",
+        "byte order",
+        "rules",
+        "board",
+        "size",
+        "bucket",
+        "number",
+        "ring",
+        "cleanly",
+        "damaged",
+        "damaged",
+        "damaged",
+    ];
     let rebuilt = |shape, bytes, expected: &str| match MappedTable::open(&path, board(shape), bytes) {
         Ok((_, TableOrigin::Rebuilt { reason })) => assert!(reason.contains(expected), "{reason:?} lacks {expected:?}"),
         other => panic!("{expected}: {other:?}"),
@@ -397,6 +472,21 @@ fn a_file_that_disagrees_is_rebuilt_with_a_reason() {
     fresh();
     OpenOptions::new().write(true).open(&path).expect("the file").set_len(5000).expect("shrinks");
     rebuilt((3, 3), MIB, "size is 5000 bytes");
+}
+
+/// Were the count of words to shrink unnoticed, new nodes would get offsets that old references name.
+#[test]
+fn a_table_whose_ring_head_was_changed_is_not_believed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("table");
+    let open = || MappedTable::open(&path, board((3, 3)), MIB).expect("a table");
+    let (table, _) = open();
+    (0..50).for_each(|key| table.store_lemma(key, &lemma_of(key, 1, 30, 0)));
+    let head = table.layout.ring_head(&table.words).load(Relaxed);
+    table.close_clean().expect("closes");
+    let file = OpenOptions::new().write(true).open(&path).expect("the file");
+    file.write_all_at(&(head / 2).to_ne_bytes(), 64 * 8).expect("writes");
+    assert_eq!(open().1, TableOrigin::Rebuilt { reason: "its header is damaged".to_owned() });
 }
 
 /// Keys of two boards may be equal; the header keeps their tables apart, and each slot does so again.
