@@ -187,22 +187,28 @@ impl<'a> Sets<'a> {
             let words = leaf_words(prints, &mut buffer);
             return self.share_words(words, true, hash_words(LEAF_SEED, words));
         }
-        let hash = content(prints, from);
+        let hashes = part_hashes(prints, from, width);
+        let hash = hash_words(SPLIT_SEED, &hashes[..1 << width]);
+        self.shared_split(hash, width).unwrap_or_else(|| {
+            let (mut words, mut written) = ([0; SPLIT_WORDS], 0);
+            words[0] = hash;
+            for (part, own) in parts(prints, from, width).enumerate().filter(|(_, own)| !own.is_empty()) {
+                let shared = self.shared_split(hashes[part], width_for(own.len()));
+                let child = shared.unwrap_or_else(|| self.store_from(own, from + width));
+                words[1 + part] = child.node.0;
+                written += child.written;
+            }
+            let stored = self.append(&words[..1 + (1 << width)], false, hash);
+            Stored { written: stored.written + written, ..stored }
+        })
+    }
+
+    /// The split of this width with these prints below it, if it is there.
+    fn shared_split(&self, hash: u64, width: u32) -> Option<Stored> {
         let mut buffer = [0; SPLIT_WORDS];
-        if let Some(node) =
-            self.candidates(hash, 1 + (1 << width), false).find(|&node| self.small(node, &mut buffer).is_some_and(|words| words[0] == hash))
-        {
-            return Stored { node, hash, written: 0 };
-        }
-        buffer[0] = hash;
-        let mut written = 0;
-        for (part, own) in parts(prints, from, width).enumerate() {
-            let child = if own.is_empty() { Stored::NONE } else { self.store_from(own, from + width) };
-            buffer[1 + part] = child.node.0;
-            written += child.written;
-        }
-        let stored = self.append(&buffer[..1 + (1 << width)], false, hash);
-        Stored { written: stored.written + written, ..stored }
+        let mut splits = self.candidates(hash, 1 + (1 << width), false).filter(|_| width > 0);
+        let node = splits.find(|&node| self.small(node, &mut buffer).is_some_and(|words| words[0] == hash))?;
+        Some(Stored { node, hash, written: 0 })
     }
 
     /// Appends the prints of a stored set, sorted; `None` if a part is gone.
@@ -316,11 +322,16 @@ fn content(prints: &[Print], from: u32) -> u64 {
     if width == 0 {
         return hash_words(LEAF_SEED, leaf_words(prints, &mut [0; LEAF_WORDS]));
     }
+    hash_words(SPLIT_SEED, &part_hashes(prints, from, width)[..1 << width])
+}
+
+/// Hashes of the parts under a split, 0 for none.
+fn part_hashes(prints: &[Print], from: u32, width: u32) -> [u64; 1 << WIDEST] {
     let mut hashes = [0; 1 << WIDEST];
     for (hash, own) in hashes.iter_mut().zip(parts(prints, from, width)) {
         *hash = if own.is_empty() { 0 } else { content(own, from + width) };
     }
-    hash_words(SPLIT_SEED, &hashes[..1 << width])
+    hashes
 }
 
 /// Hash of the content of all sets of a lemma.

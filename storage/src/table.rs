@@ -2,8 +2,8 @@
 //!
 //! Entries are several words, written and read without a lock. A lemma slot counts only if its last word, the *seal*, is the hash of
 //! all its others, among them the full key; the nodes of its sets have seals of their own ([`crate::sets`]). A slot that mixes two writes,
-//! torn by a crash or a race, fails that test and is a miss; `sealed.rs` argues the memory ordering. Tags, counts and the arena's
-//! head only save look-ups and choose places; numbers steer the search and prove nothing.
+//! torn by a crash or a race, fails that test and is a miss; `sealed.rs` argues the memory ordering. Tags and counts only save look-ups and choose
+//! places, numbers steer the search and prove nothing; the ring's head, though, tells nodes apart, and a closed file is tested for it.
 
 use crate::layout::{HEADER_WORDS, Layout, NUMBER_WAYS, SLOT_WORDS, WAYS, board_code, mix};
 use crate::sealed::{read_sealed, seal_skipped, write_sealed};
@@ -109,10 +109,9 @@ pub struct MappedTable {
     /// Words of the ring when the table was opened, and the same with those written for new lemmas since.
     opened_at: u64,
     fresh: AtomicU64,
-    /// Words written again: in all, and by log2 of the cost in the current round of [`MappedTable::sweep`], with their sum.
+    /// Words written again: in all, and by log2 of the cost in the current round of [`MappedTable::sweep`].
     rewritten: AtomicU64,
     rewritten_by_cost: [AtomicU64; 64],
-    rewritten_in_round: AtomicU64,
     /// Log2 of the expansions from which on a lemma is costly.
     least_cost: AtomicU8,
 }
@@ -203,7 +202,6 @@ impl MappedTable {
             fresh: AtomicU64::new(opened_at),
             rewritten: count(),
             rewritten_by_cost: std::array::from_fn(|_| count()),
-            rewritten_in_round: count(),
             least_cost: AtomicU8::new(FIRST_LEAST_COST),
         }
     }
@@ -366,8 +364,7 @@ impl MappedTable {
         let before = self.fresh.fetch_add(written, Relaxed);
         let after = before + written;
         if after / round != before / round {
-            let rewritten = self.rewritten_in_round.swap(0, Relaxed);
-            self.rewritten_by_cost.iter().for_each(|words| words.store(0, Relaxed));
+            let rewritten = self.rewritten_by_cost.iter().map(|words| words.swap(0, Relaxed)).sum::<u64>();
             let least = self.least_cost.load(Relaxed);
             self.least_cost.store(least.saturating_sub((rewritten < round / 2).into()), Relaxed);
         }
@@ -409,15 +406,13 @@ impl MappedTable {
         self.write_slot(slot, &mut words, handle, hash);
         self.rewritten.fetch_add(written, Relaxed);
         self.rewritten_by_cost[usize::from(cost_log2_of(words[2]).min(63))].fetch_add(written, Relaxed);
-        if self.rewritten_in_round.fetch_add(written, Relaxed) + written >= round {
+        if self.rewritten_by_cost.iter().map(|words| words.load(Relaxed)).sum::<u64>() >= round {
             let (mut least, mut freed) = (self.least_cost.load(Relaxed), 0);
             while freed < round / 2 && least < 63 {
                 freed += self.rewritten_by_cost[usize::from(least)].swap(0, Relaxed);
                 least += 1;
             }
             self.least_cost.store(least, Relaxed);
-            // Another thread may have begun a new round.
-            let _ = self.rewritten_in_round.fetch_update(Relaxed, Relaxed, |words| Some(words.saturating_sub(freed)));
         }
     }
 

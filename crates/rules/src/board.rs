@@ -124,8 +124,9 @@ impl Board {
         liberties.filter(|free| free.is_power_of_two()).fold(empty & !geometry.neighbors(empty), |set, free| set | free)
     }
 
-    /// [`Board::place`] on an empty point, where `contested` is what [`Board::contested`] says of `color`: most points are not, and there a
-    /// stone is just added.
+    /// [`Board::place`] on an empty point, where `contested` is what [`Board::contested`] says of `color`. Most points are not, and there a
+    /// stone is just added: it has a liberty beside it, so it is no suicide, and each opponent chain beside it has another liberty, so
+    /// nothing is captured.
     #[inline]
     pub fn place_near(self, geometry: &Geometry, color: Color, point: usize, contested: u64) -> Result<Placed, Reject> {
         debug_assert!(self.occupied() >> point & 1 == 0, "point {point} is not empty");

@@ -27,9 +27,7 @@ impl MemoryTable {
         let lemmas = self.lemmas.lock().expect("no holder panics");
         lemmas.iter().flat_map(|(&key, list)| list.iter().map(move |(_, lemma)| (key, lemma.clone()))).collect()
     }
-}
 
-impl MemoryTable {
     /// Calls `read` with the lemma of a head, if it is still there.
     fn with_lemma<T>(&self, key: PositionKey, head: &LemmaHead, read: impl FnOnce(&Lemma) -> T) -> Option<T> {
         let lemmas = self.lemmas.lock().expect("no holder panics");
@@ -45,16 +43,15 @@ impl Table for MemoryTable {
 
     fn sets(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
         sets.prints.clear();
-        let read = |lemma: &Lemma| sets.prints.extend_from_slice(lemma.created.prints());
-        self.with_lemma(key, head, read).is_some() && self.extras(key, head, sets)
+        let read = |lemma: &Lemma| {
+            sets.prints.extend_from_slice(lemma.created.prints());
+            read_extras(lemma, sets);
+        };
+        self.with_lemma(key, head, read).is_some()
     }
 
     fn extras(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
-        let read = |lemma: &Lemma| {
-            sets.bloom = lemma.created.bloom();
-            sets.excluded.clone_from(&lemma.excluded);
-        };
-        self.with_lemma(key, head, read).is_some()
+        self.with_lemma(key, head, |lemma| read_extras(lemma, sets)).is_some()
     }
 
     fn holds_any(&self, key: PositionKey, head: &LemmaHead, prints: &[Print], _sets: &mut LemmaSets) -> Option<bool> {
@@ -84,4 +81,9 @@ impl Table for MemoryTable {
     fn geometry(&self) -> &'static Geometry {
         self.geometry
     }
+}
+
+fn read_extras(lemma: &Lemma, sets: &mut LemmaSets) {
+    sets.bloom = lemma.created.bloom();
+    sets.excluded.clone_from(&lemma.excluded);
 }

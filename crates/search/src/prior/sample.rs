@@ -3,7 +3,7 @@
 use super::Prior;
 use crate::prior::rng;
 use crate::rng::Rng;
-use crate::{Control, Komi, Lemma, LemmaHead, LemmaSets, Limits, MemoryTable, Numbers, Options, Outcome, PositionKey, Table};
+use crate::{Control, Komi, Lemma, LemmaHead, LemmaSets, Limits, MemoryTable, Numbers, Options, Outcome, PositionKey, Print, Table};
 use crate::{ValueSearch, solve_with};
 use std::collections::HashMap;
 use std::fmt;
@@ -133,6 +133,14 @@ impl Table for SamplingTable<'_> {
 
     fn sets(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
         self.table.sets(key, head, sets)
+    }
+
+    fn extras(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
+        self.table.extras(key, head, sets)
+    }
+
+    fn holds_any(&self, key: PositionKey, head: &LemmaHead, prints: &[Print], sets: &mut LemmaSets) -> Option<bool> {
+        self.table.holds_any(key, head, prints, sets)
     }
 
     fn store_lemma(&self, key: PositionKey, lemma: &Lemma) {
