@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use superko_search::Prior;
 use tracing::level_filters::LevelFilter;
 
 /// Every key of the configuration file. `config/superko.toml` says what each means and when to change it.
@@ -19,6 +20,8 @@ pub struct Config {
     pub table: String,
     /// Search threads of a job.
     pub threads: usize,
+    /// First numbers of positions.
+    pub prior: String,
     /// Longest time between two checkpoints while a job runs.
     pub checkpoint_interval_seconds: u64,
     /// Most open jobs.
@@ -36,6 +39,7 @@ impl Default for Config {
             data_dir: PathBuf::from("data"),
             table: "1GiB".to_owned(),
             threads: 1,
+            prior: "builtin".to_owned(),
             checkpoint_interval_seconds: 60,
             max_queue: 1000,
             max_body_bytes: 1 << 20,
@@ -55,6 +59,8 @@ pub struct Settings {
     pub table_bytes: u64,
     /// Search threads of a job.
     pub threads: usize,
+    /// First numbers of positions.
+    pub prior: &'static Prior,
     /// Time between checkpoints.
     pub checkpoint_interval: Duration,
     /// Most open jobs.
@@ -91,6 +97,7 @@ impl Config {
             .and_then(|bytes| units::check_table_size(bytes).map(|()| bytes))
             .map_err(|error| format!("table {}: {error}", self.table))?;
         units::check_threads(self.threads)?;
+        let prior = Prior::named(&self.prior).map_err(|error| format!("prior {:?}: {error}", self.prior))?;
         if !(1..=86_400).contains(&self.checkpoint_interval_seconds) {
             return Err(format!("checkpoint_interval_seconds {} is not valid: expected 1 to 86400", self.checkpoint_interval_seconds));
         }
@@ -113,6 +120,7 @@ impl Config {
             data_dir: self.data_dir.clone(),
             table_bytes,
             threads: self.threads,
+            prior,
             checkpoint_interval: Duration::from_secs(self.checkpoint_interval_seconds),
             max_queue: self.max_queue,
             max_body_bytes: self.max_body_bytes,
@@ -153,6 +161,8 @@ mod tests {
             ("table = \"900000TiB\"", "memory"),
             ("threads = 0", "threads 0"),
             ("threads = 257", "threads 257"),
+            ("prior = \"Cargo.toml\"", "Cargo.toml"),
+            ("prior = \"no-such-file\"", "no-such-file"),
             ("checkpoint_interval_seconds = 0", "checkpoint_interval_seconds 0"),
             ("max_queue = 0", "max_queue 0"),
             ("max_body_bytes = 1", "max_body_bytes 1"),

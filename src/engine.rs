@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use superko_rules::Geometry;
-use superko_search::{Bounds, Control, Options};
+use superko_search::{Bounds, Control, Options, Prior};
 use superko_storage::{CheckpointReport, MappedTable, Store, TableOrigin};
 
 /// The search under way.
@@ -86,7 +86,8 @@ pub struct Engine {
     /// Size of a mapped table.
     pub table_bytes: u64,
     /// Search threads of a job.
-    pub threads: usize,
+    threads: usize,
+    prior: &'static Prior,
     table: RwLock<Option<Arc<MappedTable>>>,
     running: RwLock<Option<Arc<Running>>>,
     checkpoint: Mutex<()>,
@@ -126,6 +127,7 @@ impl Engine {
             data_dir: settings.data_dir.clone(),
             table_bytes: settings.table_bytes,
             threads: settings.threads,
+            prior: settings.prior,
             table: RwLock::default(),
             running: RwLock::default(),
             checkpoint: Mutex::default(),
@@ -141,7 +143,7 @@ impl Engine {
 
     /// How a job is searched.
     pub fn options(&self) -> Options {
-        Options { threads: self.threads, ..Options::default() }
+        Options { threads: self.threads, prior: self.prior, ..Options::default() }
     }
 
     /// The table in use, if any.

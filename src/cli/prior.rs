@@ -144,11 +144,7 @@ pub fn run(command: Command) -> Result<u8, Failure> {
 
 /// The prior that `--prior` names.
 pub fn named(name: &str) -> Result<&'static Prior, Failure> {
-    match name {
-        "builtin" => Ok(Prior::builtin()),
-        "uniform" => Ok(Prior::uniform().leak()),
-        file => Prior::read(Path::new(file)).map_err(|error| Failure::bad_input(format!("--prior: {error}"))),
-    }
+    Prior::named(name).map_err(|error| Failure::bad_input(format!("--prior: {error}")))
 }
 
 /// Refuses a file that cannot be written before the work for it is done; what it holds stays.

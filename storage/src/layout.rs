@@ -8,7 +8,7 @@ use superko_rules::Geometry;
 
 /// `SUPERKOT` in ASCII.
 const MAGIC: u64 = 0x544f_4b52_4550_5553;
-const VERSION: u64 = 3;
+const VERSION: u64 = 5;
 /// Reads differently on a machine of the other byte order.
 const BYTE_ORDER: u64 = 0x0102_0304_0506_0708;
 /// One page.
@@ -19,6 +19,9 @@ const SAVED: usize = 10;
 const CHECKSUM: usize = 12;
 /// The count of words ever written to the ring has a cache line of its own: every writer of sets adds to it.
 const RING_HEAD: usize = 64;
+/// The state of the sweep, and its length.
+const SWEEP: usize = 72;
+const SWEEP_WORDS: usize = 66;
 
 /// Lemma slots in a bucket; their tags fill one cache line.
 pub(crate) const WAYS: usize = 8;
@@ -41,6 +44,17 @@ pub(crate) struct Layout {
     pub index: usize,
     pub ring: usize,
     pub ring_words: usize,
+}
+
+/// What `MappedTable::sweep` goes by. It steers what is kept and proves nothing.
+#[derive(Clone, Copy)]
+pub(crate) struct SweepState<'a> {
+    /// Words of the ring that were written for new lemmas.
+    pub new_words: &'a AtomicU64,
+    /// Log2 of the expansions from which on a lemma is costly.
+    pub least_cost: &'a AtomicU64,
+    /// Words written again in the current round, by log2 of the cost.
+    pub again: &'a [AtomicU64],
 }
 
 /// A non-linear mix of a word into a running hash; bijective in each argument.
@@ -85,8 +99,8 @@ impl Layout {
         let slots = tags + buckets * WAYS;
         let numbers = slots + buckets * WAYS * SLOT_WORDS;
         let index = numbers + number_buckets * 2 * NUMBER_WAYS;
-        // Nodes of the ring have some 15 words; one that the index has forgotten is stored twice.
-        let ring = index + (bytes / 8 - index) / 16 / INDEX_WAYS * INDEX_WAYS;
+        // Nodes of the ring have some 5 words, and half a turn of them may be shared; one that the index has forgotten is stored twice.
+        let ring = index + (bytes / 8 - index) / 8 / INDEX_WAYS * INDEX_WAYS;
         Ok(Layout { bytes, buckets, tags, number_buckets, numbers, slots, index, ring, ring_words: bytes / 8 - ring })
     }
 
@@ -146,6 +160,12 @@ impl Layout {
     /// Whether the header says that the store held every lemma when the table was closed.
     pub fn saved(&self, words: &Words) -> bool {
         words.all()[SAVED].load(Ordering::Acquire) == 1
+    }
+
+    /// The state of the sweep over the slots, which goes on where it was when a file is opened again.
+    pub fn sweep<'a>(&self, words: &'a Words) -> SweepState<'a> {
+        let [new_words, least_cost, again @ ..] = &words.all()[SWEEP..][..SWEEP_WORDS] else { unreachable!("the header is longer") };
+        SweepState { new_words, least_cost, again }
     }
 
     /// The count of words ever written to the ring.

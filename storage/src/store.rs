@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use superko_rules::Geometry;
-use superko_search::{Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetsHandle, Table};
+use superko_search::{Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetPart, SetsHandle, Table};
 
 const FAMILIES: [&str; 6] = ["jobs", "proofs", "lemmas", "numbers", "checkpoints", "metadata"];
 const FORMAT_VERSION: u32 = 1;
@@ -617,7 +617,7 @@ impl Table for StoreTable<'_> {
         heads.extend(
             self.read(key)
                 .filter(|(_, lemma)| lemma.excluded.len() <= u8::MAX.into())
-                .map(|(hash, lemma)| LemmaHead::of(&lemma, SetsHandle([hash, 0]))),
+                .map(|(hash, lemma)| LemmaHead::of(&lemma, SetsHandle([hash, 0, 0]))),
         );
     }
 
@@ -625,11 +625,18 @@ impl Table for StoreTable<'_> {
         // The handle finds the record, the head's fixed part confirms it: a hash alone must not pair a lemma with another's sets.
         let found = self.read(key).find(|(hash, lemma)| *hash == head.sets.0[0] && LemmaHead::of(lemma, head.sets) == *head);
         let Some((_, lemma)) = found else { return false };
-        *sets = LemmaSets { prints: lemma.created.prints().to_vec(), bloom: lemma.created.bloom(), excluded: lemma.excluded };
+        *sets = LemmaSets {
+            prints: lemma.created.prints().to_vec(),
+            bloom: lemma.created.bloom(),
+            excluded: lemma.excluded,
+            parts: Vec::new(),
+        };
         true
     }
 
-    fn store_lemma(&self, _: PositionKey, _: &Lemma) {}
+    fn store_lemma(&self, _: PositionKey, _: &Lemma) -> Vec<SetPart> {
+        Vec::new()
+    }
 
     fn numbers(&self, _: u64) -> Option<Numbers> {
         None

@@ -134,7 +134,7 @@ fn a_checkpoint_counts_only_once_committed() {
     let directory = tempfile::tempdir().expect("a directory");
     let store = Store::open(directory.path()).expect("opens");
     let table = table();
-    (0..40).for_each(|key| table.store_lemma(key, &lemma_of(key, 1, 4, 0)));
+    (0..40).for_each(|key| drop(table.store_lemma(key, &lemma_of(key, 1, 4, 0))));
     drop(store.begin_checkpoint(&table).expect("begun"));
     assert_eq!(store.last_checkpoint().expect("readable"), None);
     // The lemmas of the one that was given up are due again, and its number is free.
@@ -152,7 +152,7 @@ fn a_damaged_lemma_is_counted_and_not_believed() {
     let directory = tempfile::tempdir().expect("a directory");
     let store = Store::open(directory.path()).expect("opens");
     let first = table();
-    (0..3).for_each(|key| first.store_lemma(key, &lemma_of(key, 1, 4, 0)));
+    (0..3).for_each(|key| drop(first.store_lemma(key, &lemma_of(key, 1, 4, 0))));
     store.checkpoint(&first, &[]).expect("a checkpoint");
     let family = store.family("lemmas");
     let entries: Vec<_> = store.db.iterator_cf(family, IteratorMode::Start).map(|entry| entry.expect("readable")).collect();

@@ -7,14 +7,14 @@
 
 use crate::layout::{HEADER_WORDS, Layout, NUMBER_WAYS, SLOT_WORDS, WAYS, board_code, mix};
 use crate::sealed::{read_sealed, seal_skipped, write_sealed};
-use crate::sets::{NodeRef, Sets, Stored, content_hash};
+use crate::sets::{NodeRef, Sets, Stored};
 use crate::words::Words;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
-use superko_rules::{Board, Color, Geometry, Move};
-use superko_search::{Cube, Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, Print, SetsHandle, Table};
+use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use superko_rules::{Color, Geometry, Move};
+use superko_search::{Cube, Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, Print, SetPart, SetsHandle, Table, load_parts};
 
 /// Lemmas kept for one position.
 const ALTERNATIVES: usize = 6;
@@ -24,12 +24,12 @@ const MOST_PRINTS: usize = 1 << 17;
 const FOLDED: u64 = u64::MAX;
 /// The slot's words that refer to the prints, to what else the sets have, and the hash of the content of both.
 const ROOT: usize = 11;
-const CONTENT: usize = 12;
+const COUNT: usize = 12;
 const EXTRAS: usize = 14;
 /// The slot's word that names the board size: a lemma of another board says nothing here, whatever its seal says.
 const BOARD: usize = 13;
 /// Costly lemmas are those of at least 2^6 expansions to begin with; see [`MappedTable::sweep`].
-const FIRST_LEAST_COST: u8 = 6;
+const FIRST_LEAST_COST: u64 = 6;
 
 /// Why a table cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -99,6 +99,8 @@ pub struct MappedTable {
     geometry: &'static Geometry,
     layout: Layout,
     words: Words,
+    /// Tells this table's parts of sets from those of any other in the process.
+    id: u64,
     file: Option<(File, PathBuf)>,
     /// One bit a slot: written since the last checkpoint.
     dirty: Vec<AtomicU64>,
@@ -106,14 +108,9 @@ pub struct MappedTable {
     numbers: AtomicU64,
     torn: AtomicU64,
     evicted: AtomicU64,
-    /// Words of the ring when the table was opened, and the same with those written for new lemmas since.
+    /// Words of the ring written for new lemmas when the table was opened, and words written again since.
     opened_at: u64,
-    fresh: AtomicU64,
-    /// Words written again: in all, and by log2 of the cost in the current round of [`MappedTable::sweep`].
     rewritten: AtomicU64,
-    rewritten_by_cost: [AtomicU64; 64],
-    /// Log2 of the expansions from which on a lemma is costly.
-    least_cost: AtomicU8,
 }
 
 impl MappedTable {
@@ -186,23 +183,25 @@ impl MappedTable {
     fn new(geometry: &'static Geometry, layout: Layout, words: Words, file: Option<(File, PathBuf)>) -> MappedTable {
         let dirty = (0..(layout.buckets * WAYS).div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let count = || AtomicU64::new(0);
-        let opened_at = layout.ring_head(&words).load(Relaxed);
+        let sweep = layout.sweep(&words);
+        if layout.ring_head(&words).load(Relaxed) == 0 {
+            sweep.least_cost.store(FIRST_LEAST_COST, Relaxed);
+        }
+        let opened_at = sweep.new_words.load(Relaxed);
+        static TABLES: AtomicU64 = AtomicU64::new(0);
         MappedTable {
             geometry,
             layout,
             opened_at,
             words,
+            id: TABLES.fetch_add(1, Relaxed),
             file,
             dirty,
             lemmas: count(),
             numbers: count(),
             torn: count(),
             evicted: count(),
-            // The sweep goes on where it was.
-            fresh: AtomicU64::new(opened_at),
             rewritten: count(),
-            rewritten_by_cost: std::array::from_fn(|_| count()),
-            least_cost: AtomicU8::new(FIRST_LEAST_COST),
         }
     }
 
@@ -244,7 +243,7 @@ impl MappedTable {
             numbers: self.numbers.load(Relaxed),
             sets_bytes,
             sets_used_bytes: sets_bytes.min(self.layout.ring_head(&self.words).load(Relaxed) * 8),
-            sets_new_bytes: (self.fresh.load(Relaxed) - self.opened_at) * 8,
+            sets_new_bytes: self.layout.sweep(&self.words).new_words.load(Relaxed).saturating_sub(self.opened_at) * 8,
             sets_rewritten_bytes: self.rewritten.load(Relaxed) * 8,
             torn: self.torn.load(Relaxed),
             evicted: self.evicted.load(Relaxed),
@@ -292,49 +291,56 @@ impl MappedTable {
     #[inline]
     fn sets_region(&self) -> Sets<'_> {
         let (index, ring) = self.words.all()[self.layout.index..].split_at(self.layout.ring - self.layout.index);
-        Sets { ring, head: self.layout.ring_head(&self.words), index }
+        Sets { geometry: self.geometry, id: self.id, ring, head: self.layout.ring_head(&self.words), index }
     }
 
-    /// Stores the sets of a lemma: their places for the slot, the hash of their content, and the words written.
-    fn store_sets(&self, prints: &[Print], filter: [u64; 4], excluded: &[Board]) -> (SetsHandle, u64, u64) {
+    /// Stores the sets of a lemma: their places for the slot, the words written, and the parts of its prints.
+    fn store_sets(&self, lemma: &Lemma) -> (SetsHandle, u64, Vec<SetPart>) {
         let region = self.sets_region();
-        let fold = prints.len() > MOST_PRINTS.min(self.layout.ring_words / 8);
-        // Where no board is known by its print, the slot's filter says it all.
-        let filter_alone = fold || prints.is_empty() && filter != [0; 4];
-        let tree = if filter_alone { Stored { node: NodeRef(FOLDED), hash: 1, written: 0 } } else { region.store(prints) };
-        let extras = region.store_extras(if filter_alone { [0; 4] } else { filter }, excluded);
-        (SetsHandle([tree.node.0, extras.node.0]), content_hash(&tree, &extras), tree.written + extras.written)
+        let (count, filter) = (lemma.created.count(), lemma.created.bloom());
+        // Where no board is known by its print, the slot's filter says it all; so it does where the prints are too many, or gone.
+        let filter_alone = count > MOST_PRINTS.min(self.layout.ring_words / 8) || count == 0 && filter != [0; 4];
+        let stored = (!filter_alone).then(|| region.store_set(&lemma.created)).flatten();
+        let extras = region.store_extras(if stored.is_none() { [0; 4] } else { filter }, &lemma.excluded);
+        let (root, parts) = stored.unwrap_or((Stored { node: NodeRef(FOLDED), ..Stored::NONE }, Vec::new()));
+        (SetsHandle([root.node.0, extras.node.0, count as u64]), root.written + extras.written, parts)
     }
 
-    fn put(&self, key: PositionKey, lemma: &Lemma, dirty: bool) {
+    fn put(&self, key: PositionKey, lemma: &Lemma, dirty: bool) -> Vec<SetPart> {
         if lemma.excluded.len() > u8::MAX.into() {
-            return;
+            return Vec::new();
         }
-        let (handle, hash, written) = self.store_sets(lemma.created.prints(), lemma.created.bloom(), &lemma.excluded);
-        let mut words = encode_slot(key, lemma);
+        let (handle, written, parts) = self.store_sets(lemma);
+        let mut words = encode_slot(key, lemma, handle, board_code(self.geometry));
         let (tag, first) = self.bucket(key);
         let mut same = 0;
         let mut place = None;
         for (slot, other) in self.slots_of(key) {
             same += 1;
-            // The same proof again, or one that achieves less with the same conditions.
-            let alike = other[CONTENT] == hash && other[3..11] == words[3..11] && (other[2] ^ words[2]) & 0xff == 0;
-            if alike {
-                if margin_of(other[2]) >= margin_of(words[2]) {
-                    if other[ROOT] == handle.0[0] && other[EXTRAS] == handle.0[1] {
-                        return;
-                    }
-                    // Its sets were overwritten or soon will be; they are the new lemma's, so the better margin lives on.
-                    words[2] = other[2];
-                }
-                // What is cheap now, with its parts proven, was dear once.
-                words[2] = with_cost_log2(words[2], cost_log2_of(words[2]).max(cost_log2_of(other[2])));
-                place = Some(slot);
+            // Winner, number of excluded boards and of created ones, territory, cube and filter.
+            if (other[2] ^ words[2]) & 0xff00_00ff != 0 || other[COUNT] != words[COUNT] || other[3..11] != words[3..11] {
+                continue;
             }
+            let is_better = margin_of(other[2]) >= margin_of(words[2]);
+            if other[ROOT] == words[ROOT] && other[EXTRAS] == words[EXTRAS] && is_better {
+                return parts;
+            }
+            match self.same_sets(&other, &words) {
+                Some(false) => continue,
+                // The same proof again, or one that achieves less with the same conditions: the better margin lives on, with sets that are younger.
+                Some(true) if is_better => words[2] = other[2],
+                Some(true) => {}
+                // What is left of it says no more.
+                None if margin_of(other[2]) <= margin_of(words[2]) => {}
+                None => continue,
+            }
+            // What is cheap now, with its parts proven, was dear once.
+            words[2] = with_cost_log2(words[2], cost_log2_of(words[2]).max(cost_log2_of(other[2])));
+            place = Some(slot);
         }
         let displaces = place.is_none();
         let place = place.unwrap_or_else(|| self.victim(key, tag, first, same));
-        self.write_slot(place, &mut words, handle, hash);
+        write_sealed(self.slot(place), &mut words);
         match self.tag(place).swap(tag, Release) {
             0 => self.lemmas.fetch_add(1, Relaxed),
             _ => self.evicted.fetch_add(displaces.into(), Relaxed),
@@ -343,33 +349,39 @@ impl MappedTable {
             self.dirty[place / 64].fetch_or(1 << (place % 64), Release);
         }
         self.sweep(written);
+        parts
     }
 
-    fn write_slot(&self, slot: usize, words: &mut [u64; SLOT_WORDS], handle: SetsHandle, hash: u64) {
-        [words[ROOT], words[EXTRAS]] = handle.0;
-        words[CONTENT] = hash;
-        words[BOARD] = board_code(self.geometry);
-        write_sealed(self.slot(slot), words);
+    /// Whether two slots have the same sets; `None` if one's are gone.
+    fn same_sets(&self, one: &[u64; SLOT_WORDS], other: &[u64; SLOT_WORDS]) -> Option<bool> {
+        let read = |words| {
+            let mut sets = LemmaSets::default();
+            self.sets(0, &decode_slot(words), &mut sets).then_some(sets)
+        };
+        let (one, other) = (read(one)?, read(other)?);
+        Some((one.prints, one.bloom, one.excluded) == (other.prints, other.bloom, other.excluded))
     }
 
     /// Keeps the sets of costly lemmas from being overwritten, after `written` more words of the ring: in the course of an eighth of a
-    /// turn of new words, a round, every slot is visited once, and a costly lemma whose sets are older than an eighth of a turn has them stored
+    /// turn of new words, a round, every slot is visited once, and a costly lemma with nodes older than half a turn has them stored
     /// again. What is costly adapts itself: when as much has been written again as a round has new words, the cheapest classes that make
     /// up half of it are costly no longer, and after a round that wrote less than half of it one more is.
     ///
-    /// A set's nodes are at most 5/10 of a turn old when it is stored ([`Sets`]) and a visit comes after at most 1/8 + 2/8 more (a
-    /// round of new words, and as many written again), so all of them are still there. Only while the bound rises may more be written.
+    /// All nodes of a set are at most half a turn old when it is stored ([`Sets::is_young`]) and when it has been visited; the next visit comes
+    /// after at most 1/8 + 2/8 more (a round of new words, and as many written again), so all of them are still there. Only while the bound
+    /// rises may more be written.
     fn sweep(&self, written: u64) {
         let round = self.layout.ring_words as u64 / 8;
-        let before = self.fresh.fetch_add(written, Relaxed);
+        let sweep = self.layout.sweep(&self.words);
+        let before = sweep.new_words.fetch_add(written, Relaxed);
         let after = before + written;
         if after / round != before / round {
-            let rewritten = self.rewritten_by_cost.iter().map(|words| words.swap(0, Relaxed)).sum::<u64>();
-            let least = self.least_cost.load(Relaxed);
-            self.least_cost.store(least.saturating_sub((rewritten < round / 2).into()), Relaxed);
+            let again = sweep.again.iter().map(|words| words.swap(0, Relaxed)).sum::<u64>();
+            let least = sweep.least_cost.load(Relaxed);
+            sweep.least_cost.store(least.saturating_sub((again < round / 2).into()), Relaxed);
         }
-        // Nothing is old in the first eighth of the first turn.
-        if self.layout.ring_head(&self.words).load(Relaxed) < round {
+        // Nothing is old in the first half of the first turn.
+        if self.layout.ring_head(&self.words).load(Relaxed) < self.layout.ring_words as u64 / 2 {
             return;
         }
         let slots = (self.layout.buckets * WAYS) as u64;
@@ -382,37 +394,51 @@ impl MappedTable {
     /// Stores the sets of a slot's lemma again if they are old and it is costly.
     fn keep_sets(&self, slot: usize, round: u64) {
         let target = self.slot(slot);
-        if cost_log2_of(target[2].load(Relaxed)) < self.least_cost.load(Relaxed) {
-            return;
-        }
-        let region = self.sets_region();
-        let is_old = |node: u64| node != 0 && node != FOLDED && region.age(NodeRef(node)) > round;
-        if !is_old(target[ROOT].load(Relaxed)) && !is_old(target[EXTRAS].load(Relaxed)) {
+        let sweep = self.layout.sweep(&self.words);
+        if u64::from(cost_log2_of(target[2].load(Relaxed))) < sweep.least_cost.load(Relaxed) {
             return;
         }
         let Some(mut words) = self.read_slot(slot) else { return };
-        let key = PositionKey::from(words[0]) | PositionKey::from(words[1]) << 64;
-        let mut sets = LemmaSets::default();
-        if !self.sets(key, &decode_slot(&words), &mut sets) {
+        let region = self.sets_region();
+        let (root, extras) = (NodeRef(words[ROOT]), NodeRef(words[EXTRAS]));
+        // Of a set that is folded into the filter there is nothing to store.
+        let is_kept = |node: NodeRef| node == NodeRef::NONE || node == NodeRef(FOLDED);
+        let root_is_young = is_kept(root) || region.oldest(root).is_some_and(|oldest| region.is_young(oldest));
+        let extras_are_young = is_kept(extras) || region.is_young(extras.offset());
+        if root_is_young && extras_are_young {
             return;
         }
-        // A folded set's filter is the slot's; it is not stored again.
-        let filter = if words[ROOT] == FOLDED { words[7..11].try_into().expect("four words") } else { sets.bloom };
-        let (handle, hash, written) = self.store_sets(&sets.prints, filter, &sets.excluded);
+        let mut again = [Stored { node: root, ..Stored::NONE }, Stored { node: extras, ..Stored::NONE }];
+        if !root_is_young {
+            let Some(stored) = region.store_again(root) else { return };
+            again[0] = stored;
+        }
+        if !extras_are_young {
+            let mut sets = LemmaSets::default();
+            if region.load_extras(extras, &mut sets).is_none() {
+                return;
+            }
+            again[1] = region.store_extras(sets.bloom, &sets.excluded);
+        }
+        let written = again[0].written + again[1].written;
         // Another thread may have put another lemma there. In the moment that is left one may still be lost, like any that is displaced.
-        if hash != words[CONTENT] || target[SLOT_WORDS - 1].load(Relaxed) != words[SLOT_WORDS - 1] {
+        if target[SLOT_WORDS - 1].load(Relaxed) != words[SLOT_WORDS - 1] {
             return;
         }
-        self.write_slot(slot, &mut words, handle, hash);
+        [words[ROOT], words[EXTRAS]] = again.map(|stored| stored.node.0);
+        write_sealed(self.slot(slot), &mut words);
         self.rewritten.fetch_add(written, Relaxed);
-        self.rewritten_by_cost[usize::from(cost_log2_of(words[2]).min(63))].fetch_add(written, Relaxed);
-        if self.rewritten_by_cost.iter().map(|words| words.load(Relaxed)).sum::<u64>() >= round {
-            let (mut least, mut freed) = (self.least_cost.load(Relaxed), 0);
-            while freed < round / 2 && least < 63 {
-                freed += self.rewritten_by_cost[usize::from(least)].swap(0, Relaxed);
+        let classes = sweep.again;
+        classes[usize::from(cost_log2_of(words[2])).min(classes.len() - 1)].fetch_add(written, Relaxed);
+        let total = || classes.iter().map(|words| words.load(Relaxed)).sum::<u64>();
+        if total() >= round {
+            // Several threads may come here at once: the sum is read again for each class that is given up.
+            let mut least = sweep.least_cost.load(Relaxed);
+            while total() > round / 2 && (least as usize) < classes.len() - 1 {
+                classes[least as usize].store(0, Relaxed);
                 least += 1;
             }
-            self.least_cost.store(least, Relaxed);
+            sweep.least_cost.fetch_max(least, Relaxed);
         }
     }
 
@@ -480,7 +506,7 @@ impl MappedTable {
     }
 
     fn read_extras(&self, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
-        let [root, extras] = head.sets.0;
+        let [root, extras, _] = head.sets.0;
         sets.excluded.clear();
         sets.bloom = [0; 4];
         let whole = self.sets_region().load_extras(NodeRef(extras), sets).is_some() && sets.excluded.len() == usize::from(head.excluded);
@@ -561,14 +587,27 @@ impl Table for MappedTable {
         heads.extend(self.slots_of(key).map(|(_, words)| decode_slot(&words)));
     }
 
-    fn sets(&self, _key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
-        sets.prints.clear();
-        let root = head.sets.0[0];
-        let whole = self.read_extras(head, sets) && (root == FOLDED || self.sets_region().load(NodeRef(root), &mut sets.prints).is_some());
+    fn sets(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
+        let whole = self.parts(key, head, sets) && load_parts(self, &sets.parts, &mut sets.prints);
         if !whole {
             *sets = LemmaSets::default();
         }
         whole
+    }
+
+    fn parts(&self, _key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
+        sets.prints.clear();
+        sets.parts.clear();
+        let [root, _, count] = head.sets.0;
+        self.read_extras(head, sets) && (root == FOLDED || self.sets_region().parts(NodeRef(root), count as u32, &mut sets.parts).is_some())
+    }
+
+    fn part_prints(&self, part: &SetPart, prints: &mut Vec<Print>) -> bool {
+        part.table == self.id && self.sets_region().part_prints(part, prints).is_some()
+    }
+
+    fn part_holds_any(&self, part: &SetPart, prints: &[Print]) -> Option<bool> {
+        if part.table == self.id { self.sets_region().part_holds_any(part, prints) } else { None }
     }
 
     fn extras(&self, _key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
@@ -580,8 +619,8 @@ impl Table for MappedTable {
         if head.sets.0[0] == FOLDED { Some(true) } else { self.sets_region().holds_any(NodeRef(head.sets.0[0]), prints) }
     }
 
-    fn store_lemma(&self, key: PositionKey, lemma: &Lemma) {
-        self.put(key, lemma, true);
+    fn store_lemma(&self, key: PositionKey, lemma: &Lemma) -> Vec<SetPart> {
+        self.put(key, lemma, true)
     }
 
     fn numbers(&self, key: u64) -> Option<Numbers> {
@@ -655,8 +694,8 @@ fn with_cost_log2(meta: u64, cost_log2: u8) -> u64 {
     meta & !(0xff << 32) | u64::from(cost_log2) << 32
 }
 
-/// Slot words 0 to 10.
-fn encode_slot(key: PositionKey, lemma: &Lemma) -> [u64; SLOT_WORDS] {
+/// The slot's words without the seal.
+fn encode_slot(key: PositionKey, lemma: &Lemma, SetsHandle([root, extras, count]): SetsHandle, board: u64) -> [u64; SLOT_WORDS] {
     let best = match lemma.best {
         None => 0,
         Some(Move::Pass) => 1,
@@ -672,6 +711,7 @@ fn encode_slot(key: PositionKey, lemma: &Lemma) -> [u64; SLOT_WORDS] {
     let mut words = [0; SLOT_WORDS];
     words[..7].copy_from_slice(&[key as u64, (key >> 64) as u64, meta, lemma.territory, black, white, empty]);
     words[7..11].copy_from_slice(&lemma.created.filter());
+    [words[ROOT], words[EXTRAS], words[COUNT], words[BOARD]] = [root, extras, count, board];
     words
 }
 
@@ -690,7 +730,7 @@ fn decode_slot(words: &[u64; SLOT_WORDS]) -> LemmaHead {
         bloom: [words[7], words[8], words[9], words[10]],
         excluded: (meta >> 24) as u8,
         cost_log2: cost_log2_of(meta),
-        sets: SetsHandle([words[ROOT], words[EXTRAS]]),
+        sets: SetsHandle([words[ROOT], words[EXTRAS], words[COUNT]]),
     }
 }
 

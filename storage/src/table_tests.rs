@@ -1,8 +1,11 @@
 //! The table returns what was stored under that key, or nothing, whatever is done to its words.
 
 use super::*;
+use crate::sets::MOST_PARTS;
 use std::collections::HashMap;
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::Mutex;
+use superko_rules::Board;
 use superko_search::{BoardSet, MemoryTable};
 
 const MIB: u64 = 1 << 20;
@@ -192,7 +195,7 @@ fn threads_never_see_a_mixture() {
 fn overwrite_ring(table: &MappedTable, from: u64) {
     let rounds = table.layout.ring_words as u64 / 500 + 2;
     let cheap = |serial| Lemma { cost: 2, ..lemma_of(1, serial, 1000, 0) };
-    (from..from + rounds).for_each(|serial| table.store_lemma(1_000_000 + PositionKey::from(serial), &cheap(serial)));
+    (from..from + rounds).for_each(|serial| drop(table.store_lemma(1_000_000 + PositionKey::from(serial), &cheap(serial))));
 }
 
 #[test]
@@ -202,11 +205,12 @@ fn overwritten_sets_are_gone_and_can_be_stored_again() {
     table.store_lemma(9, &lemma);
     overwrite_ring(&table, 0);
     assert!(read(&table, 9).is_empty(), "a lemma with X must not outlive its sets");
-    // The same conditions with less margin bring the better one back, in the same slot.
-    table.store_lemma(9, &Lemma { margin: 2, ..lemma.clone() });
-    assert_eq!(read(&table, 9), std::slice::from_ref(&lemma));
-    assert_eq!(table.slots_of(9).count(), 1);
     let evicted = table.occupancy().evicted;
+    table.store_lemma(9, &lemma);
+    assert_eq!((read(&table, 9), table.slots_of(9).count()), (vec![lemma.clone()], 1));
+    // The same conditions with less margin change nothing, with more they take its place.
+    table.store_lemma(9, &Lemma { margin: 2, ..lemma.clone() });
+    assert_eq!((read(&table, 9), table.slots_of(9).count()), (vec![lemma.clone()], 1));
     table.store_lemma(9, &Lemma { margin: 6, ..lemma.clone() });
     assert_eq!(read(&table, 9), [Lemma { margin: 6, ..lemma }]);
     assert_eq!(table.occupancy().evicted, evicted, "a better lemma evicts nothing");
@@ -236,7 +240,7 @@ fn the_costliest_lemmas_keep_their_sets() {
         let (words, slots) = (table.layout.ring_words as u64, table.layout.buckets * WAYS);
         let keys: Vec<PositionKey> = (5_000_000..).filter(|&key| table.bucket(key).1 * 10 / slots == share).take(4).collect();
         let costliest = |key| Lemma { cost: 1 << 39, ..lemma_of(key, 1, 300, 3) };
-        keys.iter().for_each(|&key| table.store_lemma(key, &costliest(key)));
+        keys.iter().for_each(|&key| drop(table.store_lemma(key, &costliest(key))));
         for serial in 0.. {
             table.store_lemma(serial.into(), &Lemma { cost: 1 << (14 + serial % 14), ..lemma_of(1, serial, 300, 0) });
             if table.layout.ring_head(&table.words).load(Relaxed) > 6 * words {
@@ -247,24 +251,31 @@ fn the_costliest_lemmas_keep_their_sets() {
     }
 }
 
-/// Sessions much shorter than a turn of the ring: the sweep goes on where the last one ended.
+/// Sessions much shorter than a turn of the ring: the sweep goes on where the last one ended, and so does what it takes for costly.
 #[test]
 fn costly_sets_outlast_short_sessions() {
     let directory = tempfile::tempdir().expect("a directory");
-    let open = || MappedTable::open(&directory.path().join("table"), board((3, 3)), MIB).expect("a table").0;
-    let mut table = open();
-    let slots = table.layout.buckets * WAYS;
-    let key = (5_000_000..).find(|&key| table.bucket(key).1 >= slots - WAYS).expect("a key of the last bucket");
-    let costly = Lemma { cost: 1 << 39, ..lemma_of(9, 1, 300, 3) };
-    table.store_lemma(key, &costly);
-    for session in 0..30u64 {
-        let cheap = |serial| Lemma { cost: 2, ..lemma_of(1, session * 1000 + serial, 1000, 0) };
-        (0..9).for_each(|serial| table.store_lemma((session * 100 + serial).into(), &cheap(serial)));
-        table.close_clean().expect("closes");
-        table = open();
+    let costliest = |key| Lemma { cost: 1 << 39, ..lemma_of(key, 1, 300, 3) };
+    for each in [5, 20, 80] {
+        let path = directory.path().join(each.to_string());
+        let open = || MappedTable::open(&path, board((3, 3)), MIB).expect("a table").0;
+        let mut table = open();
+        let turn = table.layout.ring_words as u64;
+        let keys: Vec<PositionKey> = (5_000_000..5_000_024).collect();
+        keys.iter().for_each(|&key| drop(table.store_lemma(key, &costliest(key))));
+        for serial in 1u64.. {
+            table.store_lemma((serial % 3000).into(), &Lemma { cost: 1 << (14 + serial % 14), ..lemma_of(1, serial, 300, 0) });
+            if serial % each == 0 {
+                table.close_clean().expect("closes");
+                table = open();
+            }
+            if table.layout.ring_head(&table.words).load(Relaxed) > 4 * turn {
+                break;
+            }
+        }
+        let lost = keys.iter().filter(|&&key| read(&table, key) != [costliest(key)]).count();
+        assert_eq!(lost, 0, "sessions of {each} lemmas");
     }
-    assert!(table.layout.ring_head(&table.words).load(Relaxed) > 2 * table.layout.ring_words as u64);
-    assert_eq!(read(&table, key), [costly]);
 }
 
 /// A slot that is being written while a checkpoint looks at it is not taken for checkpointed.
@@ -323,6 +334,129 @@ fn equal_parts_of_sets_are_stored_once() {
     assert!(each < 1_000, "{each} bytes for a set of {} prints that differs in one", prints.len());
 }
 
+/// Passes everything on, reads back each lemma that is stored, and notes its prints.
+struct Checked {
+    table: MappedTable,
+    /// Whether the search gets parts in place of prints.
+    by_parts: bool,
+    /// Prints of a lemma that is stored beside each of the search's, to make the ring turn.
+    filler: usize,
+    lists: AtomicU64,
+    stored: Mutex<Vec<(PositionKey, Vec<Print>)>>,
+}
+
+impl Table for Checked {
+    fn lemmas(&self, key: PositionKey, heads: &mut Vec<LemmaHead>) {
+        self.table.lemmas(key, heads);
+    }
+
+    fn sets(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
+        self.table.sets(key, head, sets)
+    }
+
+    fn parts(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
+        if self.by_parts { self.table.parts(key, head, sets) } else { self.table.sets(key, head, sets) }
+    }
+
+    fn part_prints(&self, part: &SetPart, prints: &mut Vec<Print>) -> bool {
+        self.table.part_prints(part, prints)
+    }
+
+    fn part_holds_any(&self, part: &SetPart, prints: &[Print]) -> Option<bool> {
+        self.table.part_holds_any(part, prints)
+    }
+
+    fn store_lemma(&self, key: PositionKey, lemma: &Lemma) -> Vec<SetPart> {
+        let parts = self.table.store_lemma(key, lemma);
+        let mut created = lemma.created.clone();
+        assert!(created.load(&self.table));
+        let is_whole = |found: &Lemma| found.created == created && found.excluded == lemma.excluded;
+        assert!(read(&self.table, key).iter().any(is_whole), "{key}: {lemma:?}");
+        assert!(parts.len() <= MOST_PARTS, "{parts:?}");
+        self.lists.fetch_add((parts.len() > 1).into(), Relaxed);
+        let mut stored = self.stored.lock().expect("no holder panics");
+        stored.push((key, created.prints().to_vec()));
+        if self.filler > 0 {
+            let serial = stored.len() as u64;
+            self.table.store_lemma(1 << 100 | PositionKey::from(serial), &Lemma { cost: 1, ..lemma_of(1, serial, self.filler, 0) });
+        }
+        parts
+    }
+
+    fn numbers(&self, key: u64) -> Option<Numbers> {
+        self.table.numbers(key)
+    }
+
+    fn store_numbers(&self, key: u64, numbers: Numbers) {
+        self.table.store_numbers(key, numbers);
+    }
+
+    fn geometry(&self) -> &'static Geometry {
+        self.table.geometry()
+    }
+}
+
+/// Real proofs, whose sets grow out of each other through the symmetries of lines, rectangles and squares; and again while the ring turns.
+#[test]
+fn sets_made_of_parts_of_others_come_back_whole() {
+    for (name, komi, least) in
+        [((1, 9), "0.5", 100), ((1, 12), "1.5", 2_000), ((2, 6), "11.5", 100), ((3, 4), "3.5", 50), ((4, 4), "1.5", 400)]
+    {
+        let geometry = board(name);
+        let solve = |mib, by_parts, filler| {
+            let table = MappedTable::anonymous(geometry, mib * MIB).expect("a table");
+            let table = Checked { table, by_parts, filler, lists: AtomicU64::new(0), stored: Mutex::default() };
+            let limits = superko_search::Limits { expansions: Some(60_000), time: None };
+            let control = superko_search::Control::default();
+            let _ = superko_search::solve(&table, &superko_rules::Game::new(geometry), komi.parse().expect("a komi"), limits, &control);
+            table
+        };
+        let by_prints = solve(64, false, 0);
+        let lists = by_prints.lists.load(Relaxed);
+        assert!(lists > least, "{name:?}: {lists} sets of several parts");
+        // Known by parts alone they are the same sets, in the same order.
+        let stored = |checked: Checked| checked.stored.into_inner().expect("no holder panicked");
+        assert!(stored(solve(64, true, 0)) == stored(by_prints), "{name:?}");
+        let turning = solve(1, false, 700);
+        let turns = turning.table.sets_region().head.load(Relaxed) / turning.table.layout.ring_words as u64;
+        assert!(turns > 1, "{name:?}: {turns} turns");
+    }
+}
+
+#[test]
+fn parts_that_another_table_names_are_not_believed() {
+    let tables = [table(), table()];
+    let lemmas = [lemma_of(1, 1, 20, 0), lemma_of(1, 2, 20, 0)];
+    let parts = [tables[0].store_lemma(1, &lemmas[0]), tables[1].store_lemma(1, &lemmas[1])];
+    assert_eq!((parts[0].len(), parts[0][0].node), (1, parts[1][0].node), "the fixture is about one name with two meanings");
+    let lemma = Lemma { created: lemmas[0].created.clone().kept_in(parts[0].clone()), ..lemmas[0].clone() };
+    tables[1].store_lemma(2, &lemma);
+    assert_eq!(read(&tables[1], 2), std::slice::from_ref(&lemma));
+    // Its own table has them already.
+    let written = tables[0].occupancy().sets_new_bytes;
+    tables[0].store_lemma(2, &Lemma { excluded: Vec::new(), ..lemma.clone() });
+    assert!(tables[0].occupancy().sets_new_bytes - written < 60);
+    assert_eq!(read(&tables[0], 2), [lemma]);
+}
+
+#[test]
+fn parts_that_will_be_overwritten_soon_are_stored_again() {
+    let table = table();
+    let lemma = lemma_of(1, 1, 500, 0);
+    let parts = table.store_lemma(1, &lemma);
+    let lemma = Lemma { created: lemma.created.kept_in(parts), cost: 1, ..lemma };
+    let region = table.sets_region();
+    for serial in 2.. {
+        table.store_lemma(serial.into(), &Lemma { cost: 1, ..lemma_of(1, serial, 50, 0) });
+        if region.age(NodeRef(lemma.created.parts().0[0].node)) > table.layout.ring_words as u64 * 3 / 5 {
+            break;
+        }
+    }
+    let again = table.store_lemma(2, &lemma);
+    assert!(region.oldest(NodeRef(again[0].node)).is_some_and(|oldest| region.is_young(oldest)));
+    assert!(read(&table, 2).contains(&lemma));
+}
+
 /// Sets of all sizes, and dense ones that agree in many bits.
 #[test]
 fn a_tree_of_prints_answers_as_the_list_does() {
@@ -342,11 +476,14 @@ fn a_tree_of_prints_answers_as_the_list_does() {
         let mut prints: Vec<Print> = (0..size as u64).map(|at| mix(size as u64, at) as u32 & mask).collect();
         prints.sort_unstable();
         prints.dedup();
-        let stored = region.store(&prints);
-        assert_eq!((region.store(&prints).node, region.store(&prints).written), (stored.node, 0));
-        let mut read = Vec::new();
-        region.load(stored.node, &mut read).expect("nothing is gone");
-        assert_eq!(read, prints, "{size}");
+        let set = BoardSet::new(prints.clone(), [0; 4], Cube::EMPTY);
+        let store = || region.store_set(&set).expect("the prints are here").0;
+        let stored = store();
+        assert_eq!((store().node, store().written), (stored.node, 0));
+        let (mut parts, mut read) = (Vec::new(), Vec::new());
+        region.parts(stored.node, size as u32, &mut parts).expect("nothing is gone");
+        region.part_prints(&parts[0], &mut read).expect("nothing is gone");
+        assert_eq!((parts.len(), read), (1, prints.clone()), "{size}");
         for round in 0..400 {
             let mut asked: Vec<Print> = (0..round % 6).map(|at| mix(round, at) as u32 & mask).collect();
             if round % 3 == 0 {
@@ -481,7 +618,7 @@ fn a_table_whose_ring_head_was_changed_is_not_believed() {
     let path = directory.path().join("table");
     let open = || MappedTable::open(&path, board((3, 3)), MIB).expect("a table");
     let (table, _) = open();
-    (0..50).for_each(|key| table.store_lemma(key, &lemma_of(key, 1, 30, 0)));
+    (0..50).for_each(|key| drop(table.store_lemma(key, &lemma_of(key, 1, 30, 0))));
     let head = table.layout.ring_head(&table.words).load(Relaxed);
     table.close_clean().expect("closes");
     let file = OpenOptions::new().write(true).open(&path).expect("the file");

@@ -6,8 +6,8 @@
 use crate::history::History;
 use crate::rng::Rng;
 use crate::{
-    Control, Komi, Lemma, LemmaHead, LemmaSets, Limits, MemoryTable, NumberRule, Numbers, Options, PositionKey, Prior, RegionLimits, Table,
-    solve_with,
+    Control, Komi, Lemma, LemmaHead, LemmaSets, Limits, MemoryTable, NumberRule, Numbers, Options, PositionKey, Prior, RegionLimits,
+    SetPart, Table, solve_with,
 };
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -74,10 +74,8 @@ impl Table for WeakerTable {
         found
     }
 
-    fn store_lemma(&self, key: PositionKey, lemma: &Lemma) {
-        if lemma.excluded.is_empty() || !self.ablated.excluded {
-            self.table.store_lemma(key, lemma);
-        }
+    fn store_lemma(&self, key: PositionKey, lemma: &Lemma) -> Vec<SetPart> {
+        if lemma.excluded.is_empty() || !self.ablated.excluded { self.table.store_lemma(key, lemma) } else { Vec::new() }
     }
 
     fn numbers(&self, key: u64) -> Option<Numbers> {

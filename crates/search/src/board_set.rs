@@ -5,6 +5,7 @@
 //! 29 bits of their codes' hashes agree. Sharing makes the set look larger, never smaller, so no proof rests on the hash.
 //! In front of the prints stand two cheap tests that need no look-up: the least stone count and the cube.
 
+use crate::Table;
 use superko_rules::{Board, Canonical, Geometry};
 
 /// 29 hash bits of a board's canonical code, then three bits naming a symmetry that maps the canonical board to the board.
@@ -67,10 +68,26 @@ impl Cube {
     }
 }
 
+/// Where a table keeps a part of a set's prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetPart {
+    /// The table that keeps it: parts mean nothing to any other.
+    pub table: u64,
+    /// Its name in that table.
+    pub node: u64,
+    /// The symmetry from its frame to that of the set.
+    pub sym: u8,
+    /// How many prints it has.
+    pub prints: u32,
+}
+
 /// The set `B` of a lemma.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// A set that came out of a table may be known by the parts that the table keeps, without its prints: to add a board takes no look at the
+/// others. [`load`](BoardSet::load) reads them.
+#[derive(Clone, Debug)]
 pub struct BoardSet {
-    /// Sorted prints, without repetition.
+    /// Sorted prints, without repetition; none if there are parts and they were not read.
     prints: Vec<Print>,
     /// Boards known only by a Bloom filter of their canonical codes (a stored lemma whose prints were given up); all zero if none.
     bloom: [u64; 4],
@@ -78,7 +95,21 @@ pub struct BoardSet {
     cube: Cube,
     /// The Bloom filter of the whole set, kept up to date because sets grow by unions.
     filter: [u64; 4],
+    /// Parts that a table keeps; none if nothing is known of that.
+    parts: Vec<SetPart>,
+    /// Where there are parts: sorted prints, all that are in none of them among these.
+    rest: Vec<Print>,
 }
+
+/// Sets are equal if they have the same boards, wherever a table keeps them.
+impl PartialEq for BoardSet {
+    fn eq(&self, other: &BoardSet) -> bool {
+        debug_assert!(self.is_loaded() && other.is_loaded());
+        (&self.prints, self.bloom, self.cube, self.filter) == (&other.prints, other.bloom, other.cube, other.filter)
+    }
+}
+
+impl Eq for BoardSet {}
 
 /// A bijective mix of 64 bits (the finalizer of SplitMix64).
 #[inline]
@@ -118,7 +149,7 @@ fn bloom_of(prints: &[Print], base: [u64; 4]) -> [u64; 4] {
 
 impl Default for BoardSet {
     fn default() -> Self {
-        BoardSet { prints: Vec::new(), bloom: [0; 4], cube: Cube::EMPTY, filter: [0; 4] }
+        BoardSet { prints: Vec::new(), bloom: [0; 4], cube: Cube::EMPTY, filter: [0; 4], parts: Vec::new(), rest: Vec::new() }
     }
 }
 
@@ -166,17 +197,68 @@ impl BoardSet {
     /// The set with these sorted `prints` and the boards that only `bloom` knows.
     pub fn new(prints: Vec<Print>, bloom: [u64; 4], cube: Cube) -> BoardSet {
         let filter = bloom_of(&prints, bloom);
-        BoardSet { prints, bloom, cube, filter }
+        BoardSet { prints, bloom, cube, filter, parts: Vec::new(), rest: Vec::new() }
     }
 
     /// [`BoardSet::new`] where the filter of the whole set is known.
     pub fn with_filter(prints: Vec<Print>, bloom: [u64; 4], cube: Cube, filter: [u64; 4]) -> BoardSet {
-        debug_assert_eq!(filter, bloom_of(&prints, bloom));
-        BoardSet { prints, bloom, cube, filter }
+        BoardSet { prints, bloom, cube, filter, parts: Vec::new(), rest: Vec::new() }
     }
 
-    /// Sorted prints, without repetition.
+    /// The set of which a table says that these parts make up its prints. Nothing changes if there are none.
+    #[must_use]
+    pub fn kept_in(self, parts: Vec<SetPart>) -> BoardSet {
+        if parts.is_empty() { self } else { BoardSet { parts, rest: Vec::new(), ..self } }
+    }
+
+    /// Forgets the prints if there are parts that stand for them.
+    pub(crate) fn unload(&mut self) {
+        if !self.parts.is_empty() {
+            self.prints = Vec::new();
+        }
+    }
+
+    /// Forgets what tables keep of the prints, which must be here.
+    pub(crate) fn forget_parts(&mut self) {
+        assert!(self.is_loaded(), "the prints of a set were not read");
+        (self.parts, self.rest) = (Vec::new(), Vec::new());
+    }
+
+    /// Whether the prints are here.
+    pub fn is_loaded(&self) -> bool {
+        self.parts.is_empty() || !self.prints.is_empty()
+    }
+
+    /// Reads the prints, if they are not here, from the table that keeps the parts; `false` if one is gone.
+    pub fn load(&mut self, table: &dyn Table) -> bool {
+        if self.is_loaded() {
+            return true;
+        }
+        let mut prints = self.rest.clone();
+        let whole = load_parts(table, &self.parts, &mut prints);
+        if whole {
+            self.prints = prints;
+        }
+        whole
+    }
+
+    /// How many prints there are, at most: parts may overlap.
+    pub fn count(&self) -> usize {
+        if self.is_loaded() {
+            self.prints.len()
+        } else {
+            self.parts.iter().map(|part| part.prints as usize).sum::<usize>() + self.rest.len()
+        }
+    }
+
+    /// Where a table keeps parts of the prints, and the sorted prints that are in no part; without parts, nothing is known.
+    pub fn parts(&self) -> (&[SetPart], &[Print]) {
+        (&self.parts, &self.rest)
+    }
+
+    /// Sorted prints, without repetition. They must be here.
     pub fn prints(&self) -> &[Print] {
+        assert!(self.is_loaded(), "the prints of a set were not read");
         &self.prints
     }
 
@@ -195,46 +277,64 @@ impl BoardSet {
         &self.cube
     }
 
-    /// Whether `board` may be in the set. `false` is certain.
-    pub(crate) fn may_contain(&self, geometry: &Geometry, board: &KnownBoard) -> bool {
-        self.cube.admits(board.board)
-            && board.in_bloom(&self.filter)
-            && (board.in_bloom(&self.bloom) || board.prints(geometry, 0).any(|print| self.prints.binary_search(&print).is_ok()))
+    /// Whether `board` may be in the set, of which `table` keeps the parts if they were not read. `false` is certain.
+    pub(crate) fn may_contain(&self, table: &dyn Table, board: &KnownBoard) -> bool {
+        if !self.cube.admits(board.board) || !board.in_bloom(&self.filter) {
+            return false;
+        }
+        let prints: Vec<Print> = board.prints(table.geometry(), 0).collect();
+        let among = |list: &[Print]| prints.iter().any(|print| list.binary_search(print).is_ok());
+        board.in_bloom(&self.bloom)
+            || if self.is_loaded() {
+                among(&self.prints)
+            } else {
+                // Of a part that is gone nothing is certain.
+                among(&self.rest) || self.parts.iter().any(|part| table.part_holds_any(part, &prints).unwrap_or(true))
+            }
     }
 
     pub(crate) fn insert(&mut self, geometry: &Geometry, board: &KnownBoard) {
         self.cube.add(geometry, board.board);
         let print = board.prints(geometry, 0).next().expect("a board has a canonicalising symmetry");
-        if let Err(at) = self.prints.binary_search(&print) {
+        if self.is_loaded() {
+            let Err(at) = self.prints.binary_search(&print) else { return };
             self.prints.insert(at, print);
-            self.filter = bloom_of(&[print], self.filter);
         }
+        if !self.parts.is_empty()
+            && let Err(at) = self.rest.binary_search(&print)
+        {
+            self.rest.insert(at, print);
+        }
+        self.filter = bloom_of(&[print], self.filter);
     }
 
-    /// The union with `other`; `spare` is a buffer to work in.
+    /// The union with `other`; `spare` is a buffer to work in. Both must be loaded.
     pub(crate) fn join(&mut self, other: &BoardSet, spare: &mut Vec<Print>) {
+        assert!(self.is_loaded() && other.is_loaded(), "the prints of a set were not read");
         self.cube.join(&other.cube);
         join_bloom(&mut self.bloom, &other.bloom);
         join_bloom(&mut self.filter, &other.filter);
-        let (left, right) = (self.prints.as_slice(), other.prints.as_slice());
-        if right.is_empty() {
+        if other.prints.is_empty() {
             return;
         }
-        spare.clear();
-        spare.resize(left.len() + right.len(), 0);
-        // Without branches on the data: which side is ahead is a coin toss.
-        let (mut a, mut b, mut length) = (0, 0, 0);
-        while a < left.len() && b < right.len() {
-            let (x, y) = (left[a], right[b]);
-            spare[length] = x.min(y);
-            length += 1;
-            a += usize::from(x <= y);
-            b += usize::from(y <= x);
+        // The parts of the larger set stand for most of the union.
+        let other_is_larger = other.prints.len() > self.prints.len();
+        let (larger, smaller) = if other_is_larger { (other, &*self) } else { (&*self, other) };
+        let mut fresh = Vec::new();
+        if !larger.parts.is_empty() {
+            prints_without(&smaller.prints, &larger.prints, &mut fresh);
+            if !larger.rest.is_empty() {
+                let mut rest = Vec::new();
+                merge_prints(&larger.rest, &fresh, &mut rest);
+                fresh = rest;
+            }
         }
-        spare.truncate(length);
-        spare.extend_from_slice(&left[a..]);
-        spare.extend_from_slice(&right[b..]);
+        merge_prints(&self.prints, &other.prints, spare);
         std::mem::swap(&mut self.prints, spare);
+        self.rest = fresh;
+        if other_is_larger {
+            self.parts.clone_from(&other.parts);
+        }
     }
 
     /// The set of the images under `sym`.
@@ -242,20 +342,81 @@ impl BoardSet {
         if sym == 0 {
             return self;
         }
-        let prints = &mut self.prints;
-        let images: [Print; 8] =
-            std::array::from_fn(|by| if by < geometry.symmetries() { geometry.compose(sym, by as u8).into() } else { 0 });
-        for print in prints.iter_mut() {
-            *print = *print & !7 | images[(*print & 7) as usize];
+        for part in &mut self.parts {
+            part.sym = geometry.compose(sym, part.sym);
         }
-        // Only the low bits changed, so a print moves within a run of equal hash bits at most.
-        for at in 1..prints.len() {
-            let mut at = at;
-            while at > 0 && prints[at] < prints[at - 1] {
-                prints.swap(at, at - 1);
-                at -= 1;
-            }
-        }
+        map_prints(geometry, sym, &mut self.prints);
+        map_prints(geometry, sym, &mut self.rest);
         BoardSet { cube: self.cube.map(geometry, sym), ..self }
     }
+}
+
+/// Adds the prints of all `parts` to sorted `prints`; `false` if one is gone.
+pub fn load_parts(table: &dyn Table, parts: &[SetPart], prints: &mut Vec<Print>) -> bool {
+    let (mut part_prints, mut union) = (Vec::new(), Vec::new());
+    // Small ones first: tables name the largest first.
+    parts.iter().rev().all(|part| {
+        part_prints.clear();
+        let found = table.part_prints(part, &mut part_prints);
+        if prints.is_empty() {
+            std::mem::swap(prints, &mut part_prints);
+        } else {
+            merge_prints(prints, &part_prints, &mut union);
+            std::mem::swap(prints, &mut union);
+        }
+        found
+    })
+}
+
+/// Puts the images of sorted prints in their places, sorted.
+pub fn map_prints(geometry: &Geometry, sym: u8, prints: &mut [Print]) {
+    if sym == 0 {
+        return;
+    }
+    let images: [Print; 8] = std::array::from_fn(|by| if by < geometry.symmetries() { geometry.compose(sym, by as u8).into() } else { 0 });
+    for print in prints.iter_mut() {
+        *print = *print & !7 | images[(*print & 7) as usize];
+    }
+    // Only the low bits changed, so a print moves within a run of equal hash bits at most.
+    for at in 1..prints.len() {
+        let mut at = at;
+        while at > 0 && prints[at] < prints[at - 1] {
+            prints.swap(at, at - 1);
+            at -= 1;
+        }
+    }
+}
+
+/// The union of sorted prints, in place of what `union` held.
+pub fn merge_prints(left: &[Print], right: &[Print], union: &mut Vec<Print>) {
+    union.clear();
+    union.resize(left.len() + right.len(), 0);
+    // Without branches on the data: which side is ahead is a coin toss.
+    let (mut a, mut b, mut length) = (0, 0, 0);
+    while a < left.len() && b < right.len() {
+        let (x, y) = (left[a], right[b]);
+        union[length] = x.min(y);
+        length += 1;
+        a += usize::from(x <= y);
+        b += usize::from(y <= x);
+    }
+    union.truncate(length);
+    union.extend_from_slice(&left[a..]);
+    union.extend_from_slice(&right[b..]);
+}
+
+/// The sorted prints that are not among the sorted `others`, in place of what `without` held.
+fn prints_without(prints: &[Print], others: &[Print], without: &mut Vec<Print>) {
+    without.clear();
+    without.resize(prints.len(), 0);
+    let (mut a, mut b, mut length) = (0, 0, 0);
+    while a < prints.len() && b < others.len() {
+        let (x, y) = (prints[a], others[b]);
+        without[length] = x;
+        length += usize::from(x < y);
+        a += usize::from(x <= y);
+        b += usize::from(y <= x);
+    }
+    without.truncate(length);
+    without.extend_from_slice(&prints[a..]);
 }

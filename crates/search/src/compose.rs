@@ -3,8 +3,8 @@
 
 use crate::board_set::KnownBoard;
 use crate::mutation::{Dropped, dropped};
-use crate::{BoardSet, Counter, Lemma, Print};
-use superko_rules::{Board, Color, Geometry, Move};
+use crate::{BoardSet, Counter, Lemma, Print, Table};
+use superko_rules::{Board, Color, Move};
 
 /// More boards than this in `X` and the proof is used once and not kept.
 const MOST_EXCLUDED: usize = 255;
@@ -15,18 +15,19 @@ const MOST_EXCLUDED: usize = 255;
 /// The move is legal under `H'`, since `r ∈ B` and (i). (i) for the child: `B_c ⊆ B` misses `H'`, and `r ∉ B_c` is checked.
 /// (ii): `X_c ∖ {b} ⊆ X`, and `b ∈ H'`. (iii): `T_c ⊆ T` covers `H'`, and that `r` has no winner stone on `T_c` is checked.
 /// The reason if a check fails: an over-approximated set may hold `r`; the proof then stands for its own path only.
-pub(crate) fn win(geometry: &Geometry, board: Board, mv: Move, created: Option<&KnownBoard>, child: Lemma) -> Result<Lemma, Counter> {
+/// `table` keeps what is not read of the child's `B`.
+pub(crate) fn win(table: &dyn Table, board: Board, mv: Move, created: Option<&KnownBoard>, child: Lemma) -> Result<Lemma, Counter> {
     let mut lemma = Lemma { best: Some(mv), ..child };
     lemma.excluded.retain(|&excluded| excluded != board);
     if let Some(known) = created {
-        if lemma.created.may_contain(geometry, known) {
+        if lemma.created.may_contain(table, known) {
             return Err(Counter::PathCreated);
         }
         if known.board.stones(lemma.winner) & lemma.territory != 0 {
             return Err(Counter::PathTerritory);
         }
         if !dropped(Dropped::ComposeCreated) {
-            lemma.created.insert(geometry, known);
+            lemma.created.insert(table.geometry(), known);
         }
     }
     Ok(lemma)
@@ -65,10 +66,17 @@ impl Loss {
     /// With `H'' = H' ∪ {r}`: (i) `B_c ⊆ B` misses `H'`, `r ∉ B_c` is checked; (ii) as for a win; (iii) `T_c ⊆ T` covers `H'`, which
     /// contains `b`, and the winner's stones of `r` are among those of `b`. That `b` has none on `T_c` (none is captured there by
     /// this reply) is checked, so that the result is not vacuous. A reply that is banned here may be answered like any other.
-    pub fn reply(&mut self, geometry: &Geometry, reached: Option<&KnownBoard>, child: &Lemma) {
+    pub fn reply(&mut self, table: &dyn Table, reached: Option<&KnownBoard>, mut child: Lemma) {
         debug_assert_eq!(child.winner, self.winner);
         self.margin = self.margin.min(child.margin);
-        if reached.is_some_and(|known| child.created.may_contain(geometry, known)) {
+        if self.failed.is_some() {
+            return;
+        }
+        if !child.created.load(table) {
+            self.path_only(Counter::PathSetsGone);
+            return;
+        }
+        if reached.is_some_and(|known| child.created.may_contain(table, known)) {
             self.path_only(Counter::PathCreated);
         }
         if self.board.stones(self.winner) & child.territory != 0 {

@@ -392,13 +392,7 @@ impl<'a> Search<'a> {
             }
             Value::Won(Win { winner, margin, best, source: Source::Lemma(mut lemma) }) => {
                 lemma.cost = cost;
-                let key = self.lemma_key(node);
-                match node.canonical.sym {
-                    0 => self.table.store_lemma(key, &lemma),
-                    sym => self.table.store_lemma(key, &(*lemma).clone().map(self.geometry, sym)),
-                }
-                self.stats.lemmas_stored += 1;
-                self.stats.counters.stored(lemma.created.prints().len(), lemma.excluded.len());
+                self.keep(node, &mut lemma);
                 // The numbers that led here are about this history. Where the lemma is refused the position starts afresh: left in
                 // place, old numbers send the search round in circles on long superko fights (1x12: 0.42 M expansions instead of
                 // more than 2 M).
@@ -407,8 +401,7 @@ impl<'a> Search<'a> {
             }
             Value::Won(Win { winner, margin, best, source: Source::Assumed(Some(mut lemma)) }) => {
                 lemma.cost = cost;
-                let pruning = self.pruning.as_mut().expect("only a pruned search assumes anything");
-                pruning.give_up(node.key, &(*lemma).clone().map(self.geometry, node.canonical.sym));
+                self.keep_assumed(node, &mut lemma);
                 self.table.store_numbers(number_key, Numbers { phi: 1, delta: 1, cost: cap(cost) });
                 Value::Won(Win { winner, margin, best, source: Source::Assumed(Some(lemma)) })
             }
@@ -633,15 +626,44 @@ impl<'a> Search<'a> {
         None
     }
 
+    /// Stores a lemma about the node; from then on its `B` is known by the parts that the table keeps.
+    // Out of line like those below, so that the frames of the recursion stay small.
+    #[inline(never)]
+    fn keep(&mut self, node: &Node, lemma: &mut Lemma) {
+        let (key, sym) = (self.lemma_key(node), node.canonical.sym);
+        let mut parts = match sym {
+            0 => self.table.store_lemma(key, lemma),
+            sym => self.table.store_lemma(key, &lemma.clone().map(self.geometry, sym)),
+        };
+        self.stats.lemmas_stored += 1;
+        self.stats.counters.stored(lemma.created.count(), lemma.excluded.len());
+        for part in &mut parts {
+            part.sym = self.geometry.compose(self.geometry.inverse(sym), part.sym);
+        }
+        lemma.created = std::mem::take(&mut lemma.created).kept_in(parts);
+        lemma.created.unload();
+    }
+
+    /// Keeps what rests on skipped moves, for this search only.
+    #[inline(never)]
+    fn keep_assumed(&mut self, node: &Node, lemma: &mut Lemma) {
+        let pruning = self.pruning.as_mut().expect("only a pruned search assumes anything");
+        if lemma.created.load(self.table) {
+            pruning.give_up(node.key, &lemma.clone().map(self.geometry, node.canonical.sym));
+        }
+    }
+
+    #[inline(never)]
     fn compose_win(&mut self, board: Board, mv: Move, reached: Option<&KnownBoard>, child: Win) -> Win {
         let Win { winner, margin, source, .. } = child;
         let assumed = matches!(source, Source::Assumed(_)) && !dropped(Dropped::PruneWin);
         self.phase(Counter::PhaseCompose);
-        let lemma = self.lemma(winner, source).and_then(|lemma| compose::win(self.geometry, board, mv, reached, lemma));
+        let lemma = self.lemma(winner, source).and_then(|lemma| compose::win(self.table, board, mv, reached, lemma));
         let lemma = self.counted(lemma);
         Win { winner, margin, best: Some(mv), source: composed(lemma, assumed) }
     }
 
+    #[inline(never)]
     fn compose_loss(&mut self, node: &Node, children: &mut [Child], banned: &[Board], skipped: bool) -> Win {
         self.phase(Counter::PhaseCompose);
         let winner = node.position.to_move.opponent();
@@ -651,7 +673,7 @@ impl<'a> Search<'a> {
             let source = child.solved.take().expect("every child is won by the opponent");
             assumed |= matches!(source, Source::Assumed(_)) && !dropped(Dropped::PruneLoss);
             match self.lemma(winner, source) {
-                Ok(lemma) => loss.reply(self.geometry, child.reached().as_ref(), &lemma),
+                Ok(lemma) => loss.reply(self.table, child.reached().as_ref(), lemma),
                 Err(reason) => loss.path_only(reason),
             }
         }
@@ -662,7 +684,7 @@ impl<'a> Search<'a> {
             let child = self.node(Position { board, to_move: winner, passes: 0 });
             let cover = self.proven(&child, true).filter(|win| win.winner == winner).and_then(|win| self.lemma(winner, win.source).ok());
             match cover {
-                Some(lemma) => loss.reply(self.geometry, Some(&KnownBoard::new(board, child.canonical)), &lemma),
+                Some(lemma) => loss.reply(self.table, Some(&KnownBoard::new(board, child.canonical)), lemma),
                 None => loss.banned(board),
             }
         }

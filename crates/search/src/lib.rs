@@ -32,7 +32,7 @@ mod value;
 
 pub use ablation::{Ablated, Comparison, Ratio, Subject, SuiteCounts, VariantRow, compare};
 pub use bench::{BenchReport, BenchRow, bench};
-pub use board_set::{BoardSet, Cube, Print};
+pub use board_set::{BoardSet, Cube, Print, SetPart, load_parts, map_prints, merge_prints};
 pub use komi::{Komi, KomiError};
 pub use lemma::Lemma;
 pub use lookup::{Bounds, Lookup, lookup};

@@ -1,6 +1,6 @@
 //! An unbounded table on the heap: the reference that the mapped table is compared with, and the table of the search's own tests.
 
-use crate::{Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, Print, SetsHandle, Table};
+use crate::{Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, Print, SetPart, SetsHandle, Table};
 use std::collections::HashMap;
 use std::sync::Mutex;
 use superko_rules::Geometry;
@@ -43,6 +43,7 @@ impl Table for MemoryTable {
 
     fn sets(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
         sets.prints.clear();
+        sets.parts.clear();
         let read = |lemma: &Lemma| {
             sets.prints.extend_from_slice(lemma.created.prints());
             read_extras(lemma, sets);
@@ -58,7 +59,7 @@ impl Table for MemoryTable {
         self.with_lemma(key, head, |lemma| prints.iter().any(|print| lemma.created.prints().binary_search(print).is_ok()))
     }
 
-    fn store_lemma(&self, key: PositionKey, lemma: &Lemma) {
+    fn store_lemma(&self, key: PositionKey, lemma: &Lemma) -> Vec<SetPart> {
         let mut lemmas = self.lemmas.lock().expect("no holder panics");
         let list = lemmas.entry(key).or_default();
         let serial = list.iter().map(|(head, _)| head.sets.0[0] + 1).max().unwrap_or(0);
@@ -66,8 +67,11 @@ impl Table for MemoryTable {
             let cheapest = (0..list.len()).min_by_key(|&at| list[at].1.cost).expect("the list is full");
             list.remove(cheapest);
         }
-        let head = LemmaHead::of(lemma, SetsHandle([serial, 0]));
-        list.push((head, lemma.clone()));
+        let head = LemmaHead::of(lemma, SetsHandle([serial, 0, 0]));
+        let mut lemma = lemma.clone();
+        lemma.created.forget_parts();
+        list.push((head, lemma));
+        Vec::new()
     }
 
     fn numbers(&self, key: u64) -> Option<Numbers> {

@@ -1,6 +1,6 @@
 //! The table that the search reads and writes. `storage` maps it to a file; `MemoryTable` serves tests.
 
-use crate::{BoardSet, Cube, Lemma, Print};
+use crate::{BoardSet, Cube, Lemma, Print, SetPart};
 use superko_rules::{Board, Color, Geometry, Move, Position};
 
 /// Exact key of a canonical position: no two positions of one board size share it. Below 2^64 up to 39 points.
@@ -66,7 +66,7 @@ impl LemmaHead {
     /// The lemma with this head and these sets. If the sets are gone, `B` is known by the filter only; `None` if `X` was among
     /// them, for without it the lemma says nothing.
     pub fn lemma(&self, sets: Option<LemmaSets>) -> Option<Lemma> {
-        let LemmaSets { prints, bloom, excluded } = match sets {
+        let LemmaSets { prints, bloom, excluded, parts } = match sets {
             Some(sets) => sets,
             None if self.excluded == 0 => LemmaSets { bloom: self.bloom, ..LemmaSets::default() },
             None => return None,
@@ -75,7 +75,7 @@ impl LemmaHead {
             winner: self.winner,
             margin: self.margin,
             best: self.best,
-            created: BoardSet::with_filter(prints, bloom, self.cube, self.bloom),
+            created: BoardSet::with_filter(prints, bloom, self.cube, self.bloom).kept_in(parts),
             excluded,
             territory: self.territory,
             cost: 1 << self.cost_log2.min(62),
@@ -85,17 +85,19 @@ impl LemmaHead {
 
 /// Names the variable part of a stored lemma inside its table; the table gives it its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SetsHandle(pub [u64; 2]);
+pub struct SetsHandle(pub [u64; 3]);
 
 /// The variable part of a stored lemma, in the canonical frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LemmaSets {
-    /// Sorted prints of `B`, as far as boards are known by prints.
+    /// Sorted prints of `B`, as far as boards are known by prints; none if only the parts were asked for.
     pub prints: Vec<Print>,
     /// Filter of the boards of `B` that are not among the prints; zero if there are none.
     pub bloom: [u64; 4],
     /// `X`, sorted.
     pub excluded: Vec<Board>,
+    /// Parts that make up the prints, as far as the table says.
+    pub parts: Vec<SetPart>,
 }
 
 /// A shared table of lemmas and of proof numbers. All calls may come from any thread at any time.
@@ -108,7 +110,7 @@ pub trait Table: Sync {
     /// Appends the heads of all lemmas stored for the position.
     fn lemmas(&self, key: PositionKey, heads: &mut Vec<LemmaHead>);
 
-    /// Reads the variable part of a lemma into `sets`; `false` if it is gone.
+    /// Reads the variable part of a lemma into `sets`, in place of all that was there; `false` if it is gone.
     fn sets(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool;
 
     /// Reads the variable part without the prints into `sets`; `false` if it is gone.
@@ -122,8 +124,25 @@ pub trait Table: Sync {
         self.sets(key, head, sets).then(|| prints.iter().any(|print| sets.prints.binary_search(print).is_ok()))
     }
 
-    /// Keeps a lemma about the canonical position `key`, given in the canonical frame.
-    fn store_lemma(&self, key: PositionKey, lemma: &Lemma);
+    /// Reads the variable part of a lemma into `sets`; where the table keeps the prints in parts, it names the parts and leaves the prints
+    /// out. `false` if something is gone.
+    fn parts(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
+        self.sets(key, head, sets)
+    }
+
+    /// Appends the prints of a part of a set, sorted; `false` if they are gone. A table answers for parts that it has named.
+    fn part_prints(&self, _part: &SetPart, _prints: &mut Vec<Print>) -> bool {
+        false
+    }
+
+    /// Whether a part of a set holds one of these prints, which are sorted by hash bits; `None` if what would tell is gone.
+    fn part_holds_any(&self, _part: &SetPart, _prints: &[Print]) -> Option<bool> {
+        None
+    }
+
+    /// Keeps a lemma about the canonical position `key`, given in the canonical frame; the parts in which it keeps the prints of `B`, if
+    /// it can tell.
+    fn store_lemma(&self, key: PositionKey, lemma: &Lemma) -> Vec<SetPart>;
 
     /// The numbers kept under `key`, a hash of position and komi.
     fn numbers(&self, key: u64) -> Option<Numbers>;

@@ -165,11 +165,12 @@ impl Transfer {
         Ok(accepted)
     }
 
-    /// Reads a found lemma in full, in the frame of its position; `None` if the table has given up a part that it needs.
+    /// A found lemma in the frame of its position, with `B` by its parts where the table keeps them; `None` if the table has given up
+    /// something that it needs.
     pub fn fetch(&mut self, table: &dyn Table, found: &Found) -> Option<Lemma> {
         let geometry = table.geometry();
         let Found { key, sym, head } = found;
-        let whole = table.sets(*key, head, &mut self.sets);
+        let whole = table.parts(*key, head, &mut self.sets);
         let stored = head.lemma(whole.then(|| std::mem::take(&mut self.sets)))?;
         Some(stored.map(geometry, geometry.inverse(*sym)))
     }

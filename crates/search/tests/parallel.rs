@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use superko_rules::{Color, Game, Geometry, parse_board_size};
 use superko_search::{
-    Control, Komi, Lemma, LemmaHead, LemmaSets, Limits, MemoryTable, Numbers, Options, Outcome, PositionKey, STACK_BYTES, Stop, Table,
-    solve_with,
+    Control, Komi, Lemma, LemmaHead, LemmaSets, Limits, MemoryTable, Numbers, Options, Outcome, PositionKey, STACK_BYTES, SetPart, Stop,
+    Table, solve_with,
 };
 
 /// Boards with known values (paper, Table 2 and section 6) that take a fraction of a second.
@@ -119,9 +119,9 @@ impl Table for Meddling {
         self.table.sets(key, head, sets)
     }
 
-    fn store_lemma(&self, key: PositionKey, lemma: &Lemma) {
+    fn store_lemma(&self, key: PositionKey, lemma: &Lemma) -> Vec<SetPart> {
         assert!(self.stores_left.fetch_sub(1, Relaxed) != 1, "the table gave up");
-        self.table.store_lemma(key, lemma);
+        self.table.store_lemma(key, lemma)
     }
 
     fn numbers(&self, key: u64) -> Option<Numbers> {

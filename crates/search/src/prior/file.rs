@@ -89,6 +89,15 @@ impl Prior {
         Prior::from_bytes(&bytes).map_err(|error| PriorError(format!("{}: {error}", path.display())))
     }
 
+    /// The prior that a user names: `builtin`, `uniform`, or a file; errors as [`read`](Self::read).
+    pub fn named(name: &str) -> Result<&'static Prior, PriorError> {
+        match name {
+            "builtin" => Ok(Prior::builtin()),
+            "uniform" => Ok(Prior::uniform().leak()),
+            file => Prior::read(Path::new(file)),
+        }
+    }
+
     /// The content of the prior's file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let (kind, weights): (u32, &[f32]) = match &self.model {

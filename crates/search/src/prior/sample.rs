@@ -4,7 +4,7 @@ use super::Prior;
 use crate::prior::rng;
 use crate::rng::Rng;
 use crate::{Control, Komi, Lemma, LemmaHead, LemmaSets, Limits, MemoryTable, Numbers, Options, Outcome, PositionKey, Print, Table};
-use crate::{ValueSearch, solve_with};
+use crate::{SetPart, ValueSearch, solve_with};
 use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
@@ -143,9 +143,21 @@ impl Table for SamplingTable<'_> {
         self.table.holds_any(key, head, prints, sets)
     }
 
-    fn store_lemma(&self, key: PositionKey, lemma: &Lemma) {
+    fn parts(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
+        self.table.parts(key, head, sets)
+    }
+
+    fn part_prints(&self, part: &SetPart, prints: &mut Vec<Print>) -> bool {
+        self.table.part_prints(part, prints)
+    }
+
+    fn part_holds_any(&self, part: &SetPart, prints: &[Print]) -> Option<bool> {
+        self.table.part_holds_any(part, prints)
+    }
+
+    fn store_lemma(&self, key: PositionKey, lemma: &Lemma) -> Vec<SetPart> {
         self.found.lock().expect("no holder panics").insert(key, (lemma.winner, lemma.cost));
-        self.table.store_lemma(key, lemma);
+        self.table.store_lemma(key, lemma)
     }
 
     fn numbers(&self, key: u64) -> Option<Numbers> {

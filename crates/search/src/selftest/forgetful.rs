@@ -1,7 +1,7 @@
 //! A table that forgets: the solver may lose by it, never err.
 
 use crate::board_set::mix;
-use crate::{Lemma, LemmaHead, LemmaSets, MemoryTable, Numbers, PositionKey, Table};
+use crate::{Lemma, LemmaHead, LemmaSets, MemoryTable, Numbers, PositionKey, SetPart, Table};
 use std::sync::atomic::{AtomicU64, Ordering};
 use superko_rules::Geometry;
 
@@ -35,10 +35,8 @@ impl Table for ForgetfulTable {
         !self.forgets() && self.table.sets(key, head, sets)
     }
 
-    fn store_lemma(&self, key: PositionKey, lemma: &Lemma) {
-        if !self.forgets() {
-            self.table.store_lemma(key, lemma);
-        }
+    fn store_lemma(&self, key: PositionKey, lemma: &Lemma) -> Vec<SetPart> {
+        if self.forgets() { Vec::new() } else { self.table.store_lemma(key, lemma) }
     }
 
     fn numbers(&self, key: u64) -> Option<Numbers> {

@@ -4,8 +4,8 @@ use super::draw::{draw_board, draw_future, draw_near};
 use super::{Case, Judged};
 use crate::board_set::KnownBoard;
 use crate::rng::Rng;
-use crate::{Komi, Lemma, MemoryTable, Options, PositionKey};
-use superko_rules::{Board, Color, Game, Geometry, Setup};
+use crate::{Komi, Lemma, MemoryTable, Options, PositionKey, Table};
+use superko_rules::{Board, Color, Game, Setup};
 
 /// Lemmas drawn from the table of one case.
 const LEMMAS: usize = 12;
@@ -64,7 +64,7 @@ impl Case<'_> {
             passes: (key & 1) as u8,
             earlier: Vec::new(),
         };
-        let earlier = history(&mut self.rng, geometry, &plain, lemma, pool, broken);
+        let earlier = history(&mut self.rng, table, &plain, lemma, pool, broken);
         let game = Game::from_setup(geometry, Setup { earlier, ..plain }).expect("boards of play and drawn boards are legal");
         let margin = i32::from(lemma.margin);
         let (komi, wanted) = match lemma.winner {
@@ -114,7 +114,8 @@ impl Case<'_> {
 
 /// Earlier boards that meet the lemma's conditions, or all but one of them: first of all boards that play from here may create, since
 /// only those take moves away.
-fn history(rng: &mut Rng, geometry: &'static Geometry, plain: &Setup, lemma: &Lemma, pool: &[Board], broken: Broken) -> Vec<Board> {
+fn history(rng: &mut Rng, table: &MemoryTable, plain: &Setup, lemma: &Lemma, pool: &[Board], broken: Broken) -> Vec<Board> {
+    let geometry = table.geometry();
     let mut earlier = lemma.excluded.clone();
     if broken == Broken::Excluded {
         let keep = rng.below(earlier.len());
@@ -137,7 +138,7 @@ fn history(rng: &mut Rng, geometry: &'static Geometry, plain: &Setup, lemma: &Le
     drawn.retain(|_| rng.one_in(keep_one_in));
     drawn.retain(|&board| {
         let known = KnownBoard::new(board, geometry.canonical(board));
-        let created = lemma.created.may_contain(geometry, &known);
+        let created = lemma.created.may_contain(table, &known);
         let stood = board.stones(lemma.winner) & lemma.territory != 0;
         let left_out = broken == Broken::Excluded && lemma.excluded.contains(&board);
         (broken == Broken::Created || !created) && (broken == Broken::Territory || !stood) && !left_out
