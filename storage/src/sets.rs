@@ -217,7 +217,8 @@ impl<'a> Sets<'a> {
     /// Stores the prints of a set, and says which parts the set has now. Where a part is gone, all prints are stored as one part; `None` if
     /// they are not at hand.
     pub fn store_set(&self, set: &BoardSet) -> Option<(Stored, Vec<SetPart>)> {
-        if set.count() == 0 {
+        let (parts, rest) = set.parts();
+        if parts.is_empty() && set.prints().is_empty() {
             return Some((Stored::NONE, Vec::new()));
         }
         let whole = || {
@@ -225,7 +226,6 @@ impl<'a> Sets<'a> {
             let stored = self.store_from(prints, 0);
             Some((stored, vec![self.part(stored.node, prints.len())]))
         };
-        let (parts, rest) = set.parts();
         if parts.is_empty() || parts.iter().any(|part| part.table != self.id) {
             return whole();
         }

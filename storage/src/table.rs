@@ -374,9 +374,9 @@ impl MappedTable {
         let round = self.layout.ring_words as u64 / 8;
         let sweep = self.layout.sweep(&self.words);
         let before = sweep.new_words.fetch_add(written, Relaxed);
-        let after = before + written;
+        let after = before.wrapping_add(written);
         if after / round != before / round {
-            let again = sweep.again.iter().map(|words| words.swap(0, Relaxed)).sum::<u64>();
+            let again = sweep.again.iter().fold(0u64, |sum, words| sum.saturating_add(words.swap(0, Relaxed)));
             let least = sweep.least_cost.load(Relaxed);
             sweep.least_cost.store(least.saturating_sub((again < round / 2).into()), Relaxed);
         }
@@ -430,7 +430,7 @@ impl MappedTable {
         self.rewritten.fetch_add(written, Relaxed);
         let classes = sweep.again;
         classes[usize::from(cost_log2_of(words[2])).min(classes.len() - 1)].fetch_add(written, Relaxed);
-        let total = || classes.iter().map(|words| words.load(Relaxed)).sum::<u64>();
+        let total = || classes.iter().fold(0u64, |sum, words| sum.saturating_add(words.load(Relaxed)));
         if total() >= round {
             // Several threads may come here at once: the sum is read again for each class that is given up.
             let mut least = sweep.least_cost.load(Relaxed);

@@ -218,6 +218,11 @@ impl BoardSet {
         }
     }
 
+    /// Goes by the filter alone, which knows all boards of the set: for when parts are gone.
+    pub(crate) fn fold(&mut self) {
+        *self = BoardSet::with_filter(Vec::new(), self.filter, self.cube, self.filter);
+    }
+
     /// Forgets what tables keep of the prints, which must be here.
     pub(crate) fn forget_parts(&mut self) {
         assert!(self.is_loaded(), "the prints of a set were not read");

@@ -73,8 +73,7 @@ impl Loss {
             return;
         }
         if !child.created.load(table) {
-            self.path_only(Counter::PathSetsGone);
-            return;
+            child.created.fold();
         }
         if reached.is_some_and(|known| child.created.may_contain(table, known)) {
             self.path_only(Counter::PathCreated);

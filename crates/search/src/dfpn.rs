@@ -640,6 +640,10 @@ impl<'a> Search<'a> {
         for part in &mut parts {
             part.sym = self.geometry.compose(self.geometry.inverse(sym), part.sym);
         }
+        if parts.is_empty() && !lemma.created.is_loaded() {
+            // The table could not keep it either.
+            lemma.created.fold();
+        }
         lemma.created = std::mem::take(&mut lemma.created).kept_in(parts);
         lemma.created.unload();
     }
@@ -648,9 +652,10 @@ impl<'a> Search<'a> {
     #[inline(never)]
     fn keep_assumed(&mut self, node: &Node, lemma: &mut Lemma) {
         let pruning = self.pruning.as_mut().expect("only a pruned search assumes anything");
-        if lemma.created.load(self.table) {
-            pruning.give_up(node.key, &lemma.clone().map(self.geometry, node.canonical.sym));
+        if !lemma.created.load(self.table) {
+            lemma.created.fold();
         }
+        pruning.give_up(node.key, &lemma.clone().map(self.geometry, node.canonical.sym));
     }
 
     #[inline(never)]

@@ -125,7 +125,7 @@ pub trait Table: Sync {
     }
 
     /// Reads the variable part of a lemma into `sets`; where the table keeps the prints in parts, it names the parts and leaves the prints
-    /// out. `false` if something is gone.
+    /// out. `false` if that much is gone; whether the parts are there shows when they are read.
     fn parts(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
         self.sets(key, head, sets)
     }
