@@ -425,3 +425,32 @@ fn prints_without(prints: &[Print], others: &[Print], without: &mut Vec<Print>) 
     without.truncate(length);
     without.extend_from_slice(&prints[a..]);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MemoryTable;
+
+    /// The table of the tests answers for no part, as one does whose parts are gone: a board that cube and filter admit may be in the set.
+    #[test]
+    fn of_a_set_whose_parts_are_gone_nothing_is_certain() {
+        let geometry = superko_rules::parse_board_size("3x3").expect("a board");
+        let known = |black| {
+            let board = Board { black, white: 0 };
+            KnownBoard::new(board, geometry.canonical(board))
+        };
+        let table = MemoryTable::new(geometry);
+        let mut set = BoardSet::default();
+        set.insert(geometry, &known(1));
+        let mut set = set.kept_in(vec![SetPart { table: 0, node: 1, sym: 0, prints: 1 }]);
+        set.unload();
+        assert!(set.may_contain(&table, &known(1)));
+        assert!(!set.may_contain(&table, &known(3)), "the cube says that it is not");
+        // What was added since is known.
+        set.insert(geometry, &known(3));
+        assert!(set.may_contain(&table, &known(3)) && set.parts().1.len() == 1);
+        assert!(!set.load(&table) && !set.is_loaded());
+        set.fold();
+        assert!(set.is_loaded() && [1, 3].iter().all(|&black| set.may_contain(&table, &known(black))));
+    }
+}
