@@ -21,8 +21,9 @@ pub(crate) struct StaticLeaves {
     games: RegionGames,
 }
 
-/// Boards up to this many points have a [`Brief`] for each stone set: 8 MiB at most, of which only what is used is ever touched.
-const BRIEF_POINTS: usize = 22;
+/// Boards up to this many points have a [`Brief`] for each stone set: 64 MiB at most, of which only what is used is ever touched. On 5x5 after
+/// C3 a search without them takes 1.4 times as long.
+const BRIEF_POINTS: usize = 25;
 
 /// What is mostly the answer, that there is nothing, in two bytes: it stays near where whole cache lines would not. From the lowest bit:
 /// how many points pure eyes claim, plus one (0: not computed); then for each set of [`Known`] whether it is computed, and whether it
