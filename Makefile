@@ -21,12 +21,12 @@ demo: setup
 # RocksDB is compiled in one profile only: whatever links it, clippy included, is built in `release`.
 lint: setup
 	cargo fmt --all --check
-	cargo clippy -p superko-rules -p superko-search --all-targets --features superko-search/mutation -- -D warnings
+	cargo clippy -p superko-check -p superko-rules -p superko-search --all-targets --features superko-search/mutation -- -D warnings
 	cargo clippy --release -p superko-storage -p superko --all-targets -- -D warnings
 
 test: lint
 	mkdir -p target && : >$(SUPERKO_SKIPPED)
-	cargo test -p superko-rules -p superko-search --features superko-search/mutation
+	cargo test -p superko-check -p superko-rules -p superko-search --features superko-search/mutation
 	cargo test --release -p superko-storage -p superko
 	scripts/check-config.sh
 	@echo "make test: all passed, $$(wc -l <$(SUPERKO_SKIPPED)) skipped" && cat $(SUPERKO_SKIPPED)
