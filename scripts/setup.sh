@@ -49,6 +49,7 @@ while read -r command package use; do
     apt_install "$package" || echo "setup: NOTE: $package is missing and cannot be installed: $use"
 done <<'END'
 ccache ccache RocksDB is compiled again whenever cargo forgets its objects
+python3 python3 the tests of the second checker of certificates are skipped
 prometheus prometheus the tests of metrics and dashboards are skipped
 systemd-analyze systemd the test of the systemd unit is skipped
 END

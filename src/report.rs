@@ -1,5 +1,6 @@
 //! The JSON objects that the command line prints and that a job's `result` holds.
 
+use crate::certificate::CertificateReport;
 use crate::position::{Position, vertices};
 use crate::statistics::Statistics;
 use serde::{Deserialize, Serialize, Serializer};
@@ -158,6 +159,9 @@ pub struct SolveReport {
     pub sets_rewritten_bytes: u64,
     /// A line of best play as far as the stored proofs show it.
     pub principal_variation: Vec<String>,
+    /// The certificate that was asked for and written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<CertificateReport>,
     /// Everything else that is counted.
     #[serde(default)]
     pub statistics: Statistics,
@@ -186,6 +190,7 @@ impl SolveReport {
             sets_new_bytes: table.sets_new_bytes,
             sets_rewritten_bytes: table.sets_rewritten_bytes,
             principal_variation: vertices(geometry, &outcome.principal_variation),
+            certificate: None,
             statistics: counts.statistics,
         }
     }

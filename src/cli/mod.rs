@@ -1,6 +1,7 @@
 //! The command line: one file a command.
 
 mod bench;
+mod check;
 mod compare;
 mod job;
 mod prior;
@@ -35,6 +36,8 @@ enum Command {
     Solve(solve::Arguments),
     /// Find a position's value, with both proofs
     Value(value::Arguments),
+    /// Check a certificate by a program that trusts nothing of the solver
+    Check(check::Arguments),
     /// Run the proof server
     Serve(serve::Arguments),
     /// Run the fixed bench suite: deterministic counts and a signature
@@ -94,6 +97,7 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         Command::Solve(arguments) => solve::run(&arguments),
         Command::Value(arguments) => value::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Selftest(arguments) => selftest::run(&arguments),

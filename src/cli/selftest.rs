@@ -43,6 +43,7 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
         time: Duration::from_secs(arguments.seconds),
         cases: arguments.cases,
         table: Some(mapped_table),
+        checker: Some(check_certificate),
         threads: PARALLEL,
     };
     let worker = std::thread::Builder::new().name("selftest".to_owned()).stack_size(STACK_BYTES).spawn(move || {
@@ -66,6 +67,10 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
 /// The smallest table there is, so that lemmas are displaced and sets overwritten under the oracle's eyes.
 fn mapped_table(geometry: &'static Geometry) -> Box<dyn Table> {
     Box::new(MappedTable::anonymous(geometry, 1 << 20).expect("there is memory for a table of 1 MiB"))
+}
+
+fn check_certificate(certificate: &[u8]) -> Result<(), String> {
+    superko_check::check(certificate, &mut |_| {}).map(|_| ()).map_err(|error| error.to_string())
 }
 
 fn summary(report: &SelftestReport) -> String {

@@ -1,11 +1,13 @@
 //! `superko solve`: who wins a position at a komi.
 
 use super::{Failure, PROVED, PositionFlags, SearchFlags, UNKNOWN, print_json, print_line, run};
+use crate::certificate::{CertificateError, CertificateReport, write_certificate};
 use crate::report::{Counts, SolveReport};
 use clap::{Args, ValueEnum};
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use superko_rules::Color;
-use superko_search::{Control, Komi, Limits, Options, Stop, solve_with};
+use superko_search::{Control, ExportError, Komi, Limits, Options, Statement, Stop, solve_with};
 use superko_storage::MappedTable;
 
 #[derive(Debug, Args)]
@@ -18,6 +20,9 @@ pub struct Arguments {
     /// Skip moves of this side that rarely help it; unknown where it fails without them
     #[arg(long, value_enum, default_value_t = Prune::None)]
     prune: Prune,
+    /// Write a certificate of the proof to this file, and have it checked; see `superko check`
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
     #[command(flatten)]
     search: SearchFlags,
 }
@@ -44,6 +49,9 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let settings = arguments.search.settings()?;
     let komi: Komi = arguments.komi.parse().map_err(|error| Failure::bad_input(format!("--komi: {error}")))?;
     let position = arguments.position.position()?;
+    if let Some(path) = &arguments.certificate {
+        check_target(path)?;
+    }
     let table = MappedTable::anonymous(position.geometry(), settings.table_bytes)
         .map_err(|error| Failure::other(format!("--table {}: {error}", arguments.search.table)))?;
     let control = Control::default();
@@ -53,7 +61,22 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let label = format!("{} at komi {komi}", position.geometry().name());
     let outcome = run::search(&label, &control, || solve_with(options, &table, &position.game, komi, limits, &control))?;
     let counts = Counts::of_stats(&outcome.stats, started.elapsed().as_secs_f64());
-    let report = SolveReport::new(&position, komi, &outcome, &counts, &table.occupancy());
+    let mut report = SolveReport::new(&position, komi, &outcome, &counts, &table.occupancy());
+    if let (Some(path), Ok((winner, _))) = (&arguments.certificate, outcome.verdict) {
+        let expansions = settings.expansions.map(|limit| limit.saturating_sub(outcome.stats.expansions).max(1));
+        let limits = Limits { expansions, time: settings.time.map(|limit| limit.saturating_sub(started.elapsed())) };
+        let statement = Statement { game: &position.game, komi, winner };
+        let write = || write_certificate(path, &table, &statement, settings.options, limits, &control);
+        let written = run::search(&format!("certificate of {label}"), &control, write)?;
+        report.certificate = Some(written.map_err(|error| {
+            let message = format!("--certificate {}: {error}", path.display());
+            match error {
+                CertificateError::Export(ExportError::Decided) => Failure::bad_input(message),
+                CertificateError::Export(ExportError::Stopped(_)) => Failure { code: UNKNOWN, message },
+                _ => Failure::other(message),
+            }
+        })?);
+    }
     if arguments.search.json {
         print_json(&report)?;
     } else {
@@ -64,6 +87,18 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
         print_line(&text(&report, unknown));
     }
     Ok(if outcome.verdict.is_ok() { PROVED } else { UNKNOWN })
+}
+
+/// Refuses a file that cannot be written before the work, not after it.
+fn check_target(path: &Path) -> Result<(), Failure> {
+    let bad = |what: &str| Err(Failure::bad_input(format!("--certificate {}: {what}", path.display())));
+    if path.is_dir() || path.file_name().is_none() {
+        return bad("expected the name of a file, this is a directory");
+    }
+    match path.parent() {
+        Some(parent) if parent != Path::new("") && !parent.is_dir() => bad("its directory does not exist"),
+        _ => Ok(()),
+    }
 }
 
 /// What is said where a search ended early.
@@ -78,8 +113,12 @@ pub fn text(report: &SolveReport, unknown: &str) -> String {
     let best = report.best_move.as_ref().map_or(String::new(), |mv| format!(" with {mv}"));
     let line =
         if report.principal_variation.is_empty() { String::new() } else { format!("\nline: {}", report.principal_variation.join(" ")) };
+    let certificate = report.certificate.as_ref().map_or(String::new(), |written| {
+        let CertificateReport { lemmas, bytes, checker, sha256, .. } = written;
+        format!("\ncertificate: {lemmas} lemmas, {bytes} bytes, accepted by {checker}, SHA-256 {sha256}")
+    });
     format!(
-        "{} at komi {:.1}, {} to move: {verdict}{best}\n{} expansions, {} distinct nodes, {:.2} s{line}",
+        "{} at komi {:.1}, {} to move: {verdict}{best}\n{} expansions, {} distinct nodes, {:.2} s{line}{certificate}",
         report.board, report.komi, report.to_move, report.expansions, report.distinct_nodes, report.elapsed_seconds
     )
 }

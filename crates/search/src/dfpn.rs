@@ -44,7 +44,7 @@ impl Node {
     }
 
     /// The same board after a pass of the side to move.
-    fn after_pass(&self) -> Node {
+    pub fn after_pass(&self) -> Node {
         let position = Position { board: self.position.board, to_move: self.position.to_move.opponent(), passes: self.position.passes + 1 };
         Node { position, canonical: self.canonical, key: position_key(self.canonical.code, position) }
     }
@@ -117,8 +117,8 @@ pub(crate) struct Search<'a> {
     number_salt: u64,
     pub history: History,
     prior: Evaluator,
-    static_leaves: StaticLeaves,
-    look_ahead: LookAhead,
+    pub static_leaves: StaticLeaves,
+    pub look_ahead: LookAhead,
     pruning: Option<Pruning>,
     pub transfer: Transfer,
     /// Expansions of this thread between two safe points: all threads together reach one after `SAFE_POINT`.
@@ -189,7 +189,7 @@ impl<'a> Search<'a> {
         self
     }
 
-    fn need(&self, winner: Color) -> i32 {
+    pub fn need(&self, winner: Color) -> i32 {
         match winner {
             Color::Black => self.need_black,
             Color::White => self.need_white,
@@ -224,7 +224,7 @@ impl<'a> Search<'a> {
     }
 
     /// The same by what is proven; never what a pruned search gave up.
-    fn proven(&mut self, node: &Node, statics: bool) -> Option<Win> {
+    pub fn proven(&mut self, node: &Node, statics: bool) -> Option<Win> {
         self.phase(Counter::PhaseStatic);
         let position = node.position;
         if position.passes > 0 {

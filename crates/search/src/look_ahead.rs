@@ -125,6 +125,12 @@ impl LookAhead {
         Outlook { eyes, completions: side.completions(leaves, stones), makes_two: side.makes_two(leaves, stones), makes_one, lively, most }
     }
 
+    /// The ways behind a claim of l2 for `winner` on `board`, by their points.
+    pub fn ways(&self, leaves: &mut StaticLeaves, board: Board, winner: Color, stood: u64) -> Vec<Way> {
+        let side = Side { geometry: self.geometry, winner, wanted: self.wanted[winner as usize] };
+        side.ways(leaves, board, stood, &mut [Way::default(); 64]).unwrap_or_default().to_vec()
+    }
+
     /// Whether `winner` wins `position` by l1, l2 or l3. `stood` are the points on which some board of the history has a stone of `winner`.
     pub fn win(&self, leaves: &mut StaticLeaves, position: Position, winner: Color, stood: u64) -> Option<StaticWin> {
         let geometry = self.geometry;
@@ -161,17 +167,26 @@ impl LookAhead {
     }
 }
 
-/// A completion that C1 allows, with the loser's points that stop it.
+/// A completion that C1 allows: the claim that it makes, and the loser's points that stop it.
 #[derive(Clone, Copy, Default)]
-struct Way {
-    stopped_by: u64,
+pub(crate) struct Way {
+    pub point: u8,
+    /// `E(q)`, the point itself among it.
+    pub alive: u64,
+    /// `T(q)` and the point.
+    pub territory: u64,
     margin: i32,
-    territory: u64,
+    stopped_by: u64,
 }
 
 impl Side {
     /// l2: the loser is to move on `board` after a move that was no pass.
     fn miai(&self, leaves: &mut StaticLeaves, board: Board, stood: u64) -> Option<StaticWin> {
+        self.ways(leaves, board, stood, &mut [Way::default(); 64]).map(|ways| join(ways, self.winner))
+    }
+
+    /// Ways that no point stops all of, in `ways`.
+    fn ways<'w>(&self, leaves: &mut StaticLeaves, board: Board, stood: u64, ways: &'w mut [Way; 64]) -> Option<&'w [Way]> {
         let Side { geometry, winner, wanted } = *self;
         let stones = board.stones(winner);
         let empty = geometry.full() & !board.occupied();
@@ -189,7 +204,6 @@ impl Side {
                 in_atari += 1;
             }
         }
-        let mut ways = [Way::default(); 64];
         let mut count = 0;
         let mut stop_all = u64::MAX;
         for point in bits(points).filter(|point| stood >> point & 1 == 0 || dropped(Dropped::AheadC1)) {
@@ -199,16 +213,17 @@ impl Side {
             let stopped_by =
                 atari[..in_atari].iter().filter(|(chain, _)| chain & eyes.alive != 0).fold(itself, |set, (_, liberty)| set | liberty);
             let territory = win.territory | if dropped(Dropped::AheadTerritory) { 0 } else { 1 << point };
-            let way = Way { stopped_by, margin: win.margin, territory };
+            let way = Way { point: point as u8, alive: eyes.alive, territory, margin: win.margin, stopped_by };
             // Two ways that share no stop are the usual case, and need the least territory.
-            if let Some(other) = ways[..count].iter().find(|other| other.stopped_by & stopped_by == 0) {
-                return Some(join(&[*other, way], winner));
+            if let Some(&other) = ways[..count].iter().find(|other| other.stopped_by & stopped_by == 0) {
+                ways[..2].copy_from_slice(&[other, way]);
+                return Some(&ways[..2]);
             }
             ways[count] = way;
             count += 1;
             stop_all &= stopped_by;
         }
-        (count > 0 && stop_all == 0).then(|| join(&ways[..count], winner))
+        (count > 0 && stop_all == 0).then(|| &ways[..count])
     }
 }
 

@@ -8,12 +8,19 @@ use superko_rules::Geometry;
 /// Lemmas kept for one position; a further one takes the place of the cheapest.
 const ALTERNATIVES: usize = 6;
 
-/// Keeps everything, behind a mutex.
+/// Keeps everything, behind a mutex. The first word of a lemma's handle counts the lemmas stored before it.
 #[derive(Debug)]
 pub struct MemoryTable {
     geometry: &'static Geometry,
-    lemmas: Mutex<HashMap<PositionKey, Vec<(LemmaHead, Lemma)>>>,
+    lemmas: Mutex<Kept>,
     numbers: Mutex<HashMap<u64, Numbers>>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    by_position: HashMap<PositionKey, Vec<(LemmaHead, Lemma)>>,
+    /// Lemmas stored so far: the handle of the next one.
+    stored: u64,
 }
 
 impl MemoryTable {
@@ -25,20 +32,20 @@ impl MemoryTable {
     /// Every lemma with its key, in no order.
     pub fn all_lemmas(&self) -> Vec<(PositionKey, Lemma)> {
         let lemmas = self.lemmas.lock().expect("no holder panics");
-        lemmas.iter().flat_map(|(&key, list)| list.iter().map(move |(_, lemma)| (key, lemma.clone()))).collect()
+        lemmas.by_position.iter().flat_map(|(&key, list)| list.iter().map(move |(_, lemma)| (key, lemma.clone()))).collect()
     }
 
     /// Calls `read` with the lemma of a head, if it is still there.
     fn with_lemma<T>(&self, key: PositionKey, head: &LemmaHead, read: impl FnOnce(&Lemma) -> T) -> Option<T> {
         let lemmas = self.lemmas.lock().expect("no holder panics");
-        lemmas.get(&key).into_iter().flatten().find(|(stored, _)| stored.sets == head.sets).map(|(_, lemma)| read(lemma))
+        lemmas.by_position.get(&key).into_iter().flatten().find(|(stored, _)| stored.sets == head.sets).map(|(_, lemma)| read(lemma))
     }
 }
 
 impl Table for MemoryTable {
     fn lemmas(&self, key: PositionKey, heads: &mut Vec<LemmaHead>) {
         let lemmas = self.lemmas.lock().expect("no holder panics");
-        heads.extend(lemmas.get(&key).into_iter().flatten().map(|(head, _)| *head));
+        heads.extend(lemmas.by_position.get(&key).into_iter().flatten().map(|(head, _)| *head));
     }
 
     fn sets(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
@@ -61,8 +68,9 @@ impl Table for MemoryTable {
 
     fn store_lemma(&self, key: PositionKey, lemma: &Lemma) -> Vec<SetPart> {
         let mut lemmas = self.lemmas.lock().expect("no holder panics");
-        let list = lemmas.entry(key).or_default();
-        let serial = list.iter().map(|(head, _)| head.sets.0[0] + 1).max().unwrap_or(0);
+        let serial = lemmas.stored;
+        lemmas.stored += 1;
+        let list = lemmas.by_position.entry(key).or_default();
         if list.len() >= ALTERNATIVES {
             let cheapest = (0..list.len()).min_by_key(|&at| list[at].1.cost).expect("the list is full");
             list.remove(cheapest);
@@ -70,6 +78,8 @@ impl Table for MemoryTable {
         let head = LemmaHead::of(lemma, SetsHandle([serial, 0, 0]));
         let mut lemma = lemma.clone();
         lemma.created.forget_parts();
+        // Mostly there is one lemma about a position.
+        list.reserve_exact(1);
         list.push((head, lemma));
         Vec::new()
     }

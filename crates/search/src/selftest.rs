@@ -13,7 +13,8 @@ mod regions;
 use crate::region_game::RegionGames;
 use crate::rng::Rng;
 use crate::{
-    Bounds, Counter, Komi, Limits, MemoryTable, NumberRule, Options, Oracle, Prior, RegionLimits, Stop, Table, lookup, solve_with,
+    Bounds, Control, Counter, ExportError, Komi, Limits, MemoryTable, NumberRule, Options, Oracle, Prior, RegionLimits, Statement, Stop,
+    Table, export, lookup, solve_with,
 };
 use forgetful::ForgetfulTable;
 use std::collections::BTreeMap;
@@ -23,6 +24,9 @@ use superko_rules::{Color, Game, Geometry, Illegal, Move, PureEyes, board_rows, 
 
 /// Makes an empty table for boards of one size.
 pub type NewTable = fn(&'static Geometry) -> Box<dyn Table>;
+
+/// Checks a certificate; what is wrong with it if it is refused.
+pub type CheckCertificate = fn(&[u8]) -> Result<(), String>;
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -37,6 +41,8 @@ pub struct SelftestOptions {
     pub cases: Option<u64>,
     /// Makes a further table to compare on, one a case; the production table is in a crate above this one.
     pub table: Option<NewTable>,
+    /// The checker of certificates, which knows nothing of this crate; without it none are written.
+    pub checker: Option<CheckCertificate>,
     /// Threads of the variants that search in parallel. Up to 1 leaves them out: a seed then reproduces every count.
     pub threads: usize,
 }
@@ -70,7 +76,7 @@ const SOLVER_BUDGET: u64 = 60_000;
 const MOST_PREFIXES: usize = 8;
 
 /// What the report counts, in its order.
-const COVERAGE: [&str; 26] = [
+const COVERAGE: [&str; 27] = [
     "positions after captures",
     "positions with a superko ban",
     "positions from a diagram",
@@ -90,6 +96,7 @@ const COVERAGE: [&str; 26] = [
     "solves whose pruned side fails",
     "solves that hit the limit",
     "solves with several threads",
+    "certificates checked",
     "look-ups that know the value",
     "lemmas checked",
     "lemmas checked, X not empty",
@@ -130,6 +137,7 @@ pub fn selftest(options: &SelftestOptions, progress: &mut dyn FnMut(&SelftestRep
             report: &mut report,
             counts: &mut counts,
             threads: options.threads,
+            checker: options.checker,
         };
         run.play(options.table.map(|make| make(geometry)).as_deref());
         report.coverage = COVERAGE.iter().map(|&name| (name.to_owned(), counts[name])).collect();
@@ -170,6 +178,7 @@ struct Case<'a> {
     report: &'a mut SelftestReport,
     counts: &'a mut BTreeMap<&'static str, u64>,
     threads: usize,
+    checker: Option<CheckCertificate>,
 }
 
 impl Case<'_> {
@@ -229,6 +238,7 @@ impl Case<'_> {
                     return;
                 }
             }
+            self.certify(given.unwrap_or(&shared), game, *value, komi[0]);
             self.look_up(&shared, game, *value);
             if let Some(table) = given {
                 self.look_up(table, game, *value);
@@ -260,6 +270,26 @@ impl Case<'_> {
         if self.threads > 1 && !self.ends() {
             self.play_in_parallel(&judged, given);
         }
+    }
+
+    /// Writes a certificate of what the oracle says, from the lemmas of a table that may have forgotten many, and has it checked.
+    fn certify(&mut self, table: &dyn Table, game: &Game, value: i32, komi: Komi) {
+        let Some(checker) = self.checker else { return };
+        let winner = if value >= komi.need(Color::Black) { Color::Black } else { Color::White };
+        let statement = Statement { game, komi, winner };
+        let time = Some(self.deadline.saturating_duration_since(Instant::now()));
+        let limits = Limits { expansions: Some(SOLVER_BUDGET), time };
+        let options = Options { prior: self.prior, ..Options::default() };
+        let mut certificate = Vec::new();
+        let what = match export(table, &statement, options, limits, &Control::default(), &mut certificate) {
+            Ok(_) => match checker(&certificate) {
+                Ok(()) => return self.count("certificates checked"),
+                Err(error) => format!("the checker refuses the certificate that {winner:?} wins at komi {komi}: {error}"),
+            },
+            Err(ExportError::Decided | ExportError::Stopped(_)) => return,
+            Err(error) => format!("no certificate that {winner:?} wins at komi {komi}: {error}"),
+        };
+        self.mismatch(game, &what);
     }
 
     /// Several threads on tables of their own, so that all else repeats exactly: one for all prefixes, one that forgets what another
@@ -369,7 +399,7 @@ impl Case<'_> {
             self.count("solves with a random prior");
         }
         let limits = Limits { expansions: Some(SOLVER_BUDGET), time: Some(self.deadline.saturating_duration_since(Instant::now())) };
-        let outcome = solve_with(options, table, game, komi, limits, &crate::Control::default());
+        let outcome = solve_with(options, table, game, komi, limits, &Control::default());
         let stats = outcome.stats;
         for (name, number) in [
             ("solves with lemma hits", stats.hits),

@@ -15,7 +15,8 @@ const CASES: u64 = 1500;
 /// Runs the selftest with `condition` off, on a stack that holds its recursion. The switch belongs to that thread.
 fn selftest_without(condition: Option<Dropped>, board: &str, seed: u64, cases: u64) -> SelftestReport {
     let boards = vec![parse_board_size(board).unwrap()];
-    let options = SelftestOptions { boards, seed, time: Duration::from_secs(600), cases: Some(cases), table: None, threads: 1 };
+    let options =
+        SelftestOptions { boards, seed, time: Duration::from_secs(600), cases: Some(cases), table: None, checker: None, threads: 1 };
     let run = move || {
         drop_condition(condition);
         selftest(&options, &mut |_| {})

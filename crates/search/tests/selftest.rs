@@ -9,6 +9,10 @@ fn on_large_stack(run: impl FnOnce() -> SelftestReport + Send + 'static) -> Self
     std::thread::Builder::new().stack_size(256 << 20).spawn(run).unwrap().join().unwrap()
 }
 
+fn check(certificate: &[u8]) -> Result<(), String> {
+    superko_check::check(certificate, &mut |_| {}).map(|_| ()).map_err(|error| error.to_string())
+}
+
 #[test]
 fn solver_and_oracle_agree() {
     for board in std::env::var("SUPERKO_SELFTEST_BOARDS").as_deref().unwrap_or("1x5 1x6 2x2 2x3 2x4 3x3 1x7 2x5 3x4").split(' ') {
@@ -17,7 +21,10 @@ fn solver_and_oracle_agree() {
             let boards = vec![parse_board_size(board).unwrap()];
             move || {
                 let time = Duration::from_secs(seconds);
-                selftest(&SelftestOptions { boards, seed: 1, time, cases: None, table: None, threads: 3 }, &mut |_| {})
+                selftest(
+                    &SelftestOptions { boards, seed: 1, time, cases: None, table: None, checker: Some(check), threads: 3 },
+                    &mut |_| {},
+                )
             }
         });
         println!("{board} positions {} comparisons {} skipped {}", report.positions, report.comparisons, report.skipped);
@@ -32,8 +39,15 @@ fn solver_and_oracle_agree() {
 #[test]
 fn the_same_seed_makes_the_same_cases() {
     let run = || {
-        let options =
-            SelftestOptions { boards: Vec::new(), seed: 4711, time: Duration::from_secs(600), cases: Some(24), table: None, threads: 1 };
+        let options = SelftestOptions {
+            boards: Vec::new(),
+            seed: 4711,
+            time: Duration::from_secs(600),
+            cases: Some(24),
+            table: None,
+            checker: Some(check),
+            threads: 1,
+        };
         on_large_stack(move || selftest(&options, &mut |_| {}))
     };
     let report = run();

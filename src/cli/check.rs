@@ -1,0 +1,38 @@
+//! `superko check`: the independent checker (`crates/check`) on a certificate.
+
+use super::{BAD_INPUT, FAILED, Failure, PROVED, print_line, run::Progress};
+use clap::Args;
+use std::fs::File;
+use std::path::PathBuf;
+use std::time::Instant;
+use superko_check::{Error, check};
+
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// A certificate of `superko solve --certificate`, compressed or not
+    #[arg(value_name = "CERTIFICATE")]
+    file: PathBuf,
+}
+
+pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
+    let name = arguments.file.display();
+    let file = File::open(&arguments.file).map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
+    let started = Instant::now();
+    let mut progress = Progress::new();
+    let checked = check(file, &mut |lemmas| progress.show(|| format!("{name}: {lemmas} lemmas checked")));
+    drop(progress);
+    match checked {
+        Ok(report) => {
+            let [ends, eyes, miai, moves, replies] = report.kinds;
+            print_line(&format!("valid: {}", report.sentence()));
+            print_line(&format!(
+                "{} lemmas: {ends} ends, {eyes} with eyes, {miai} with miai, {moves} moves, {replies} with all replies; {:.2} s",
+                report.lemmas(),
+                started.elapsed().as_secs_f64()
+            ));
+            Ok(PROVED)
+        }
+        Err(error @ Error::Invalid { .. }) => Err(Failure { code: FAILED, message: format!("{name}: {error}") }),
+        Err(error @ Error::Unreadable(_)) => Err(Failure { code: BAD_INPUT, message: format!("{name}: {error}") }),
+    }
+}
