@@ -3,10 +3,12 @@
 use crate::report::counter;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use superko_rules::{Board, Color, board_rows};
 use superko_search::{Control, ExportError, Limits, Options, Statement, Table, export};
 
 /// Of zstd's 1 to 22. Level 19 takes a tenth less room and ten times as long.
@@ -42,6 +44,8 @@ pub enum CertificateError {
     Export(ExportError),
     /// The file could not be written.
     Io(PathBuf, io::Error),
+    /// The checker accepts what was written, but it does not say what it should: a bug. It is left there.
+    OtherStatement(PathBuf, String),
     /// The checker refuses what was written, which is left there: a bug.
     Rejected(PathBuf, superko_check::Error),
 }
@@ -51,6 +55,9 @@ impl fmt::Display for CertificateError {
         match self {
             CertificateError::Export(error) => error.fmt(f),
             CertificateError::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            CertificateError::OtherStatement(path, told) => {
+                write!(f, "the certificate, left in {}, proves something else: this is a bug, please report it. {told}", path.display())
+            }
             CertificateError::Rejected(path, error) => {
                 write!(f, "the checker refuses the certificate, left in {}: this is a bug, please report it. {error}", path.display())
             }
@@ -60,8 +67,30 @@ impl fmt::Display for CertificateError {
 
 impl std::error::Error for CertificateError {}
 
+/// A new file beside `path`, with its name; nobody else writes to it.
+fn new_part(path: &Path) -> io::Result<(PathBuf, File)> {
+    if std::fs::metadata(path).is_ok_and(|there| !there.is_file()) || path.is_symlink() {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is something else than a plain file"));
+    }
+    for number in 0.. {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{}-{number}.part", std::process::id()));
+        match File::create_new(&name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 1000 => {}
+            created => return Ok((name.into(), created?)),
+        }
+    }
+    unreachable!("the last try returns")
+}
+
+/// Fails as [`write_certificate`] would for want of a place to write to.
+pub fn check_target(path: &Path) -> io::Result<()> {
+    let (part, _) = new_part(path)?;
+    std::fs::remove_file(part)
+}
+
 /// Writes the certificate of `statement` to `path`, with the lemmas of `table`, and has it checked. Under `path` there is
-/// a certificate that the checker accepts, or what was there before; the name with `.part` added is used on the way.
+/// a certificate that the checker accepts, or what was there before; a name with `.part` at its end is used on the way.
 pub fn write_certificate(
     path: &Path,
     table: &dyn Table,
@@ -70,12 +99,10 @@ pub fn write_certificate(
     limits: Limits,
     control: &Control,
 ) -> Result<CertificateReport, CertificateError> {
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    let part = PathBuf::from(part);
+    let (part, file) = new_part(path).map_err(|error| CertificateError::Io(path.to_owned(), error))?;
     let io = |error| CertificateError::Io(part.clone(), error);
     let exported = (|| {
-        let file = Hashing { out: BufWriter::new(File::create(&part)?), hash: Sha256::new(), bytes: 0 };
+        let file = Hashing { out: BufWriter::new(file), hash: Sha256::new(), bytes: 0 };
         let mut encoder = zstd::Encoder::new(file, COMPRESSION)?;
         encoder.include_checksum(true)?;
         let exported = export(table, statement, options, limits, control, &mut encoder)?;
@@ -94,7 +121,10 @@ pub fn write_certificate(
         }
     };
     let input = File::open(&part).map_err(io)?;
-    superko_check::check(BufReader::new(input), &mut |_| {}).map_err(|error| CertificateError::Rejected(part.clone(), error))?;
+    let told = superko_check::check(BufReader::new(input), &mut |_| {}).map_err(|error| CertificateError::Rejected(part.clone(), error))?;
+    if !says(&told, statement) {
+        return Err(CertificateError::OtherStatement(part, told.sentence()));
+    }
     std::fs::rename(&part, path).map_err(io)?;
     Ok(CertificateReport {
         lemmas: exported.lemmas,
@@ -108,6 +138,23 @@ pub fn write_certificate(
         verified: true,
         checker: format!("superko-check {}", env!("CARGO_PKG_VERSION")),
     })
+}
+
+/// Whether what was proved is what was to be proved.
+fn says(told: &superko_check::Report, statement: &Statement<'_>) -> bool {
+    let Statement { game, komi, winner } = *statement;
+    let (geometry, position) = (game.geometry(), game.position());
+    let rows = |&board: &Board| board_rows(geometry, board).join("/");
+    let side = |color| if color == Color::Black { superko_check::rules::Color::Black } else { superko_check::rules::Color::White };
+    let earlier: BTreeSet<String> = game.boards().iter().filter(|&&board| board != position.board).map(rows).collect();
+    told.size == (geometry.rows() as u32, geometry.cols() as u32)
+        && told.komi == komi.to_string()
+        && told.winner == side(winner)
+        && told.root.join("/") == rows(&position.board)
+        && told.to_move == side(position.to_move)
+        && told.passes == position.passes
+        && told.earlier.len() == earlier.len()
+        && told.earlier.iter().all(|board| earlier.contains(board))
 }
 
 /// Counts and hashes what goes through.

@@ -25,6 +25,9 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
         Ok(report) => {
             let [ends, eyes, miai, moves, replies] = report.kinds;
             print_line(&format!("valid: {}", report.sentence()));
+            for board in &report.earlier {
+                print_line(&format!("earlier: {board}"));
+            }
             print_line(&format!(
                 "{} lemmas: {ends} ends, {eyes} with eyes, {miai} with miai, {moves} moves, {replies} with all replies; {:.2} s",
                 report.lemmas(),

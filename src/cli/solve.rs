@@ -1,10 +1,10 @@
 //! `superko solve`: who wins a position at a komi.
 
 use super::{Failure, PROVED, PositionFlags, SearchFlags, UNKNOWN, print_json, print_line, run};
-use crate::certificate::{CertificateError, CertificateReport, write_certificate};
+use crate::certificate::{CertificateError, CertificateReport, check_target, write_certificate};
 use crate::report::{Counts, SolveReport};
 use clap::{Args, ValueEnum};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 use superko_rules::Color;
 use superko_search::{Control, ExportError, Komi, Limits, Options, Statement, Stop, solve_with};
@@ -50,7 +50,8 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let komi: Komi = arguments.komi.parse().map_err(|error| Failure::bad_input(format!("--komi: {error}")))?;
     let position = arguments.position.position()?;
     if let Some(path) = &arguments.certificate {
-        check_target(path)?;
+        // Before the work, not after it.
+        check_target(path).map_err(|error| Failure::bad_input(format!("--certificate {}: {error}", path.display())))?;
     }
     let table = MappedTable::anonymous(position.geometry(), settings.table_bytes)
         .map_err(|error| Failure::other(format!("--table {}: {error}", arguments.search.table)))?;
@@ -62,20 +63,25 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let outcome = run::search(&label, &control, || solve_with(options, &table, &position.game, komi, limits, &control))?;
     let counts = Counts::of_stats(&outcome.stats, started.elapsed().as_secs_f64());
     let mut report = SolveReport::new(&position, komi, &outcome, &counts, &table.occupancy());
+    // The verdict is printed whatever becomes of its certificate.
+    let mut failed = None;
     if let (Some(path), Ok((winner, _))) = (&arguments.certificate, outcome.verdict) {
         let expansions = settings.expansions.map(|limit| limit.saturating_sub(outcome.stats.expansions).max(1));
         let limits = Limits { expansions, time: settings.time.map(|limit| limit.saturating_sub(started.elapsed())) };
         let statement = Statement { game: &position.game, komi, winner };
         let write = || write_certificate(path, &table, &statement, settings.options, limits, &control);
         let written = run::search(&format!("certificate of {label}"), &control, write)?;
-        report.certificate = Some(written.map_err(|error| {
-            let message = format!("--certificate {}: {error}", path.display());
-            match error {
-                CertificateError::Export(ExportError::Decided) => Failure::bad_input(message),
-                CertificateError::Export(ExportError::Stopped(_)) => Failure { code: UNKNOWN, message },
-                _ => Failure::other(message),
+        match written {
+            Ok(written) => report.certificate = Some(written),
+            Err(error) => {
+                let message = format!("--certificate {}: {error}", path.display());
+                failed = Some(match error {
+                    CertificateError::Export(ExportError::Decided) => Failure::bad_input(message),
+                    CertificateError::Export(ExportError::Stopped(_)) => Failure { code: UNKNOWN, message },
+                    _ => Failure::other(message),
+                });
             }
-        })?);
+        }
     }
     if arguments.search.json {
         print_json(&report)?;
@@ -86,19 +92,10 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
         };
         print_line(&text(&report, unknown));
     }
+    if let Some(failure) = failed {
+        return Err(failure);
+    }
     Ok(if outcome.verdict.is_ok() { PROVED } else { UNKNOWN })
-}
-
-/// Refuses a file that cannot be written before the work, not after it.
-fn check_target(path: &Path) -> Result<(), Failure> {
-    let bad = |what: &str| Err(Failure::bad_input(format!("--certificate {}: {what}", path.display())));
-    if path.is_dir() || path.file_name().is_none() {
-        return bad("expected the name of a file, this is a directory");
-    }
-    match path.parent() {
-        Some(parent) if parent != Path::new("") && !parent.is_dir() => bad("its directory does not exist"),
-        _ => Ok(()),
-    }
 }
 
 /// What is said where a search ended early.

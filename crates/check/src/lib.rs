@@ -34,8 +34,8 @@ pub struct Report {
     pub to_move: Color,
     /// Passes directly before the root: 0 or 1.
     pub passes: u8,
-    /// How many boards the game had, the root's among them.
-    pub history: usize,
+    /// The other boards of the history, drawn as rows from the top with `/` between them.
+    pub earlier: Vec<String>,
     /// How many lemmas there are of each kind, 0 to 4.
     pub kinds: [u64; 5],
     /// How many different boards, up to symmetry, stones of the winner create.
@@ -54,7 +54,7 @@ impl Report {
             root: grid.draw(header.root()).split('/').map(str::to_owned).collect(),
             to_move: *to_move,
             passes: *passes,
-            history: history.len(),
+            earlier: history[..history.len() - 1].iter().map(|board| grid.draw(*board)).collect(),
             kinds,
             created,
             longest_x,
@@ -72,10 +72,10 @@ impl Report {
         let (rows, cols) = self.size;
         let (winner, to_move, komi) = (name(self.winner), name(self.to_move), &self.komi);
         let pass = if self.passes == 1 { " after a pass" } else { "" };
-        let history = match self.history {
-            1 => "when no other board occurred before".into(),
-            2 => "when just the other board of the certificate's history occurred before".into(),
-            n => format!("when just the other {} boards of the certificate's history occurred before", n - 1),
+        let history = match self.earlier.len() {
+            0 => "when no other board occurred before".into(),
+            1 => "when just the other board of the certificate's history occurred before".into(),
+            n => format!("when just the other {n} boards of the certificate's history occurred before"),
         };
         format!("{winner} wins {rows}x{cols} at komi {komi} from {} with {to_move} to move{pass}, {history}.", self.root.join("/"))
     }

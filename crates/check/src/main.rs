@@ -94,8 +94,9 @@ fn judge(input: Box<dyn Read>, quiet: bool) -> ExitCode {
         Ok(_) if quiet => ExitCode::SUCCESS,
         Ok(report) => {
             let [end, eyes, miai, moves, replies] = report.kinds;
+            let earlier: String = report.earlier.iter().map(|board| format!("earlier: {board}\n")).collect();
             print(&format!(
-                "valid: {}\n{} lemmas: {end} ends, {eyes} with eyes, {miai} with miai, {moves} moves, {replies} with all replies\n\
+                "valid: {}\n{earlier}{} lemmas: {end} ends, {eyes} with eyes, {miai} with miai, {moves} moves, {replies} with all replies\n\
                  {} boards created, at most {} required of a history; checked in {:.3} s\n",
                 report.sentence(),
                 report.lemmas(),
