@@ -136,7 +136,7 @@ pub fn write_certificate(
             text
         }),
         verified: true,
-        checker: format!("superko-check {}", env!("CARGO_PKG_VERSION")),
+        checker: format!("superko-check {}", superko_check::VERSION),
     })
 }
 

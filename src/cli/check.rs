@@ -23,16 +23,7 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
     drop(progress);
     match checked {
         Ok(report) => {
-            let [ends, eyes, miai, moves, replies] = report.kinds;
-            print_line(&format!("valid: {}", report.sentence()));
-            for board in &report.earlier {
-                print_line(&format!("earlier: {board}"));
-            }
-            print_line(&format!(
-                "{} lemmas: {ends} ends, {eyes} with eyes, {miai} with miai, {moves} moves, {replies} with all replies; {:.2} s",
-                report.lemmas(),
-                started.elapsed().as_secs_f64()
-            ));
+            print_line(&format!("{report}; checked in {:.2} s", started.elapsed().as_secs_f64()));
             Ok(PROVED)
         }
         Err(error @ Error::Invalid { .. }) => Err(Failure { code: FAILED, message: format!("{name}: {error}") }),

@@ -69,6 +69,8 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
         let expansions = settings.expansions.map(|limit| limit.saturating_sub(outcome.stats.expansions).max(1));
         let limits = Limits { expansions, time: settings.time.map(|limit| limit.saturating_sub(started.elapsed())) };
         let statement = Statement { game: &position.game, komi, winner };
+        // Counters of its own, for the progress of the new search.
+        let control = Control::default();
         let write = || write_certificate(path, &table, &statement, settings.options, limits, &control);
         let written = run::search(&format!("certificate of {label}"), &control, write)?;
         match written {

@@ -16,6 +16,9 @@ mod text;
 pub use check::check;
 pub use text::{TextError, write_text};
 
+/// The version of this checker.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 use reader::Header;
 use rules::Color;
 
@@ -78,6 +81,19 @@ impl Report {
             n => format!("when just the other {n} boards of the certificate's history occurred before"),
         };
         format!("{winner} wins {rows}x{cols} at komi {komi} from {} with {to_move} to move{pass}, {history}.", self.root.join("/"))
+    }
+}
+
+/// What was proved, the earlier boards, and counts, a line each.
+impl std::fmt::Display for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "valid: {}", self.sentence())?;
+        for board in &self.earlier {
+            writeln!(f, "earlier: {board}")?;
+        }
+        let [end, eyes, miai, moves, replies] = self.kinds;
+        writeln!(f, "{} lemmas: {end} ends, {eyes} with eyes, {miai} with miai, {moves} moves, {replies} with all replies", self.lemmas())?;
+        write!(f, "{} boards created, at most {} required of a history", self.created, self.longest_x)
     }
 }
 

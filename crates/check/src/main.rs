@@ -7,7 +7,7 @@ use std::io::{BufWriter, ErrorKind, IsTerminal, Read, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use superko_check::{Error, TextError, check, write_text};
+use superko_check::{Error, TextError, VERSION, check, write_text};
 
 const USAGE: &str = "\
 Usage: superko-check [--text] [--quiet] FILE
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
             Some("--text") if !only_files => text = true,
             Some("--quiet") if !only_files => quiet = true,
             Some("--help") if !only_files => return print(USAGE),
-            Some("--version") if !only_files => return print(concat!("superko-check ", env!("CARGO_PKG_VERSION"), "\n")),
+            Some("--version") if !only_files => return print(&format!("superko-check {VERSION}\n")),
             Some(option) if !only_files && option.starts_with('-') && option != "-" => {
                 return fail(&format!("there is no option {option}\n\n{USAGE}"));
             }
@@ -92,19 +92,7 @@ fn judge(input: Box<dyn Read>, quiet: bool) -> ExitCode {
     }
     match result {
         Ok(_) if quiet => ExitCode::SUCCESS,
-        Ok(report) => {
-            let [end, eyes, miai, moves, replies] = report.kinds;
-            let earlier: String = report.earlier.iter().map(|board| format!("earlier: {board}\n")).collect();
-            print(&format!(
-                "valid: {}\n{earlier}{} lemmas: {end} ends, {eyes} with eyes, {miai} with miai, {moves} moves, {replies} with all replies\n\
-                 {} boards created, at most {} required of a history; checked in {:.3} s\n",
-                report.sentence(),
-                report.lemmas(),
-                report.created,
-                report.longest_x,
-                start.elapsed().as_secs_f64()
-            ))
-        }
+        Ok(report) => print(&format!("{report}; checked in {:.3} s\n", start.elapsed().as_secs_f64())),
         Err(error @ Error::Unreadable(_)) => fail(&error),
         Err(error @ Error::Invalid { .. }) => {
             eprintln!("superko-check: {error}");

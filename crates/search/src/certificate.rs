@@ -34,7 +34,7 @@ pub enum ExportError {
     Decided,
     /// Lemmas had to be searched again and the search was stopped: by its limits, or by [`Control::stop`].
     Stopped(Stop),
-    /// A part of the proof holds on its own path only, which the format cannot express.
+    /// A part of the proof holds on its own path only, or names no move, which the format cannot express.
     PathOnly,
     /// The search contradicts the winner that was asked for.
     OtherWinner,
@@ -214,7 +214,7 @@ impl Exporter<'_> {
         }
     }
 
-    /// The smallest lemma written that applies.
+    /// A lemma written before that applies.
     fn existing(&mut self, node: &Node) -> Option<Written> {
         let need = self.search.need(self.winner);
         let (search, geometry) = (&mut self.search, self.written.geometry());

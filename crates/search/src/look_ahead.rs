@@ -128,7 +128,7 @@ impl LookAhead {
     /// The ways behind a claim of l2 for `winner` on `board`, by their points.
     pub fn ways(&self, leaves: &mut StaticLeaves, board: Board, winner: Color, stood: u64) -> Vec<Way> {
         let side = Side { geometry: self.geometry, winner, wanted: self.wanted[winner as usize] };
-        side.ways(leaves, board, stood, &mut [Way::default(); 64]).unwrap_or_default().to_vec()
+        side.ways(leaves, board, stood).unwrap_or_default()
     }
 
     /// Whether `winner` wins `position` by l1, l2 or l3. `stood` are the points on which some board of the history has a stone of `winner`.
@@ -168,7 +168,7 @@ impl LookAhead {
 }
 
 /// A completion that C1 allows: the claim that it makes, and the loser's points that stop it.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(crate) struct Way {
     pub point: u8,
     /// `E(q)`, the point itself among it.
@@ -182,11 +182,11 @@ pub(crate) struct Way {
 impl Side {
     /// l2: the loser is to move on `board` after a move that was no pass.
     fn miai(&self, leaves: &mut StaticLeaves, board: Board, stood: u64) -> Option<StaticWin> {
-        self.ways(leaves, board, stood, &mut [Way::default(); 64]).map(|ways| join(ways, self.winner))
+        self.ways(leaves, board, stood).map(|ways| join(&ways, self.winner))
     }
 
-    /// Ways that no point stops all of, in `ways`.
-    fn ways<'w>(&self, leaves: &mut StaticLeaves, board: Board, stood: u64, ways: &'w mut [Way; 64]) -> Option<&'w [Way]> {
+    /// Ways that no point stops all of.
+    fn ways(&self, leaves: &mut StaticLeaves, board: Board, stood: u64) -> Option<Vec<Way>> {
         let Side { geometry, winner, wanted } = *self;
         let stones = board.stones(winner);
         let empty = geometry.full() & !board.occupied();
@@ -204,7 +204,7 @@ impl Side {
                 in_atari += 1;
             }
         }
-        let mut count = 0;
+        let mut ways: Vec<Way> = Vec::new();
         let mut stop_all = u64::MAX;
         for point in bits(points).filter(|point| stood >> point & 1 == 0 || dropped(Dropped::AheadC1)) {
             let eyes = leaves.eyes(stones | 1 << point);
@@ -215,15 +215,13 @@ impl Side {
             let territory = win.territory | if dropped(Dropped::AheadTerritory) { 0 } else { 1 << point };
             let way = Way { point: point as u8, alive: eyes.alive, territory, margin: win.margin, stopped_by };
             // Two ways that share no stop are the usual case, and need the least territory.
-            if let Some(&other) = ways[..count].iter().find(|other| other.stopped_by & stopped_by == 0) {
-                ways[..2].copy_from_slice(&[other, way]);
-                return Some(&ways[..2]);
+            if let Some(&other) = ways.iter().find(|other| other.stopped_by & stopped_by == 0) {
+                return Some(vec![other, way]);
             }
-            ways[count] = way;
-            count += 1;
+            ways.push(way);
             stop_all &= stopped_by;
         }
-        (count > 0 && stop_all == 0).then(|| &ways[..count])
+        (!ways.is_empty() && stop_all == 0).then_some(ways)
     }
 }
 
