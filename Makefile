@@ -1,7 +1,7 @@
 # The one entry point. `make demo` and `make test` work on a Debian machine with rustup and git.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: setup demo test lint bench prior tsan selftest-long crash-long solve-long
+.PHONY: setup demo test lint bench prior tsan fuzz selftest-long crash-long solve-long
 
 # Objects of RocksDB's C++ are kept between builds where ccache is present; nothing depends on it.
 ifneq ($(shell command -v ccache),)
@@ -42,6 +42,11 @@ prior:
 # Looks for data races; needs a nightly toolchain with its sources and says so where there is none. Compiles for some minutes.
 tsan:
 	scripts/tsan.sh
+
+# Fuzzes the checker of certificates; needs a nightly toolchain and cargo-fuzz and says so where they are not.
+fuzz:
+	cargo build --release
+	scripts/fuzz.sh
 
 selftest-long:
 	cargo build --release

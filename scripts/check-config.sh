@@ -7,9 +7,10 @@ skip() {
     [ -z "${SUPERKO_SKIPPED-}" ] || echo "SKIPPED $1" >>"$SUPERKO_SKIPPED"
 }
 if command -v promtool >/dev/null; then
-    promtool check config --syntax-only dashboards/prometheus.yml || failed=1
+    promtool check config dashboards/prometheus.yml || failed=1
+    promtool test rules dashboards/alerts_test.yml || failed=1
 else
-    skip "dashboards/prometheus.yml: promtool is not installed"
+    skip "dashboards/prometheus.yml, dashboards/alerts.yml: promtool is not installed"
 fi
 if command -v systemd-analyze >/dev/null; then
     # The unit names the installed binary, which need not be there: check a copy that names the built one.

@@ -1,4 +1,4 @@
-//! Certificate files: written from a finished solve, compressed, and checked before they get their name.
+//! Certificate files: written from a finished solve, compressed, and checked.
 
 use crate::report::counter;
 use serde::{Deserialize, Serialize};
@@ -6,15 +6,17 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use superko_rules::{Board, Color, board_rows};
 use superko_search::{Control, ExportError, Limits, Options, Statement, Table, export};
+use superko_storage::{MappedTable, TableOccupancy};
 
 /// Of zstd's 1 to 22. Level 19 takes a tenth less room and ten times as long.
 const COMPRESSION: i32 = 9;
 
-/// What is known of a certificate that was written and that the checker accepts.
+/// What is known of a certificate that was written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CertificateReport {
     /// Lemmas.
@@ -31,10 +33,13 @@ pub struct CertificateReport {
     pub expansions: u64,
     /// SHA-256 of the file, in hexadecimal.
     pub sha256: String,
-    /// The checker has accepted it.
-    pub verified: bool,
-    /// The checker and its version.
-    pub checker: String,
+    /// Whether the checker accepts it as a proof of the statement; null if it was not asked.
+    pub verified: Option<bool>,
+    /// The checker that was asked, and its version.
+    pub checker: Option<String>,
+    /// Why the certificate was rejected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// Why there is no certificate.
@@ -42,12 +47,12 @@ pub struct CertificateReport {
 pub enum CertificateError {
     /// The proof could not be written down.
     Export(ExportError),
-    /// The file could not be written.
+    /// The file could not be written or read.
     Io(PathBuf, io::Error),
-    /// The checker accepts what was written, but it does not say what it should: a bug. It is left there.
-    OtherStatement(PathBuf, String),
-    /// The checker refuses what was written, which is left there: a bug.
-    Rejected(PathBuf, superko_check::Error),
+    /// What was written is left there, but it does not prove what it should: a bug.
+    Rejected(PathBuf, String),
+    /// The check was stopped.
+    Stopped,
 }
 
 impl fmt::Display for CertificateError {
@@ -55,88 +60,164 @@ impl fmt::Display for CertificateError {
         match self {
             CertificateError::Export(error) => error.fmt(f),
             CertificateError::Io(path, error) => write!(f, "{}: {error}", path.display()),
-            CertificateError::OtherStatement(path, told) => {
-                write!(f, "the certificate, left in {}, proves something else: this is a bug, please report it. {told}", path.display())
-            }
             CertificateError::Rejected(path, error) => {
-                write!(f, "the checker refuses the certificate, left in {}: this is a bug, please report it. {error}", path.display())
+                write!(f, "the certificate, left in {}, was rejected: this is a bug, please report it. {error}", path.display())
             }
+            CertificateError::Stopped => write!(f, "stopped before the certificate was checked"),
         }
     }
 }
 
 impl std::error::Error for CertificateError {}
 
-/// A new file beside `path`, with its name; nobody else writes to it.
-fn new_part(path: &Path) -> io::Result<(PathBuf, File)> {
-    if std::fs::metadata(path).is_ok_and(|there| !there.is_file()) || path.is_symlink() {
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is something else than a plain file"));
-    }
-    for number in 0.. {
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{}-{number}.part", std::process::id()));
-        match File::create_new(&name) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 1000 => {}
-            created => return Ok((name.into(), created?)),
-        }
-    }
-    unreachable!("the last try returns")
+/// A file on the way to its name; nobody else writes to it.
+#[derive(Debug)]
+pub struct NewFile {
+    /// To write to.
+    pub file: File,
+    path: PathBuf,
 }
 
-/// Fails as [`write_certificate`] would for want of a place to write to.
+impl NewFile {
+    /// A new file beside `path`, with its name and `.part` at the end.
+    pub fn beside(path: &Path) -> io::Result<NewFile> {
+        if std::fs::metadata(path).is_ok_and(|there| !there.is_file()) || path.is_symlink() {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is something else than a plain file"));
+        }
+        for number in 0.. {
+            let mut name = path.as_os_str().to_owned();
+            name.push(format!(".{}-{number}.part", std::process::id()));
+            match File::create_new(&name) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 1000 => {}
+                created => return Ok(NewFile { file: created?, path: name.into() }),
+            }
+        }
+        unreachable!("the last try returns")
+    }
+
+    /// Gives the whole file its name, durably, in place of what was there.
+    pub fn give_name(self, path: &Path) -> io::Result<()> {
+        self.file.sync_all()?;
+        std::fs::rename(&self.path, path)?;
+        File::open(path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))?.sync_all()
+    }
+
+    /// Removes it.
+    pub fn remove(self) {
+        let _ = std::fs::remove_file(self.path);
+    }
+}
+
+/// Fails as [`write_verified`] would for want of a place to write to.
 pub fn check_target(path: &Path) -> io::Result<()> {
-    let (part, _) = new_part(path)?;
-    std::fs::remove_file(part)
+    NewFile::beside(path).map(NewFile::remove)
 }
 
-/// Writes the certificate of `statement` to `path`, with the lemmas of `table`, and has it checked. Under `path` there is
-/// a certificate that the checker accepts, or what was there before; a name with `.part` at its end is used on the way.
-pub fn write_certificate(
-    path: &Path,
-    table: &dyn Table,
-    statement: &Statement<'_>,
-    options: Options,
-    limits: Limits,
-    control: &Control,
-) -> Result<CertificateReport, CertificateError> {
-    let (part, file) = new_part(path).map_err(|error| CertificateError::Io(path.to_owned(), error))?;
-    let io = |error| CertificateError::Io(part.clone(), error);
-    let exported = (|| {
-        let file = Hashing { out: BufWriter::new(file), hash: Sha256::new(), bytes: 0 };
-        let mut encoder = zstd::Encoder::new(file, COMPRESSION)?;
-        encoder.include_checksum(true)?;
-        let exported = export(table, statement, options, limits, control, &mut encoder)?;
-        let file = encoder.finish()?;
-        file.out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        Ok((exported, file.hash.finalize(), file.bytes))
-    })();
-    let (exported, hash, bytes) = match exported {
-        Ok(exported) => exported,
-        Err(error) => {
-            let _ = std::fs::remove_file(&part);
-            return Err(match error {
-                ExportError::Io(error) => io(error),
-                error => CertificateError::Export(error),
-            });
-        }
-    };
-    let input = File::open(&part).map_err(io)?;
-    let told = superko_check::check(BufReader::new(input), &mut |_| {}).map_err(|error| CertificateError::Rejected(part.clone(), error))?;
-    if !says(&told, statement) {
-        return Err(CertificateError::OtherStatement(part, told.sentence()));
+/// Where a certificate's lemmas come from.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// What has been proved.
+    pub table: &'a MappedTable,
+    /// Bytes of the table that keeps the lemmas written, in anonymous memory.
+    pub memory_bytes: u64,
+    /// For what has to be searched again.
+    pub options: Options,
+    /// For what has to be searched again.
+    pub limits: Limits,
+    /// Counts what is searched again, and stops all.
+    pub control: &'a Control,
+}
+
+/// Writes the certificate of `statement` to `path`, durably. Until it is whole there is what was before; a name with `.part` at its end is
+/// used on the way.
+pub fn write_certificate(path: &Path, source: &Source<'_>, statement: &Statement<'_>) -> Result<CertificateReport, CertificateError> {
+    let (new, report) = write_new(path, source, statement)?;
+    new.give_name(path).map_err(|error| CertificateError::Io(path.to_owned(), error))?;
+    Ok(report)
+}
+
+/// [`write_certificate`], and has it checked before it gets its name: under `path` there is a certificate that the checker accepts, or what
+/// was there before.
+pub fn write_verified(path: &Path, source: &Source<'_>, statement: &Statement<'_>) -> Result<CertificateReport, CertificateError> {
+    let (new, mut report) = write_new(path, source, statement)?;
+    if let Err(error) = verify(&new.path, statement, &mut report, &source.control.stop) {
+        new.remove();
+        return Err(error);
     }
-    std::fs::rename(&part, path).map_err(io)?;
+    match report.error {
+        Some(error) => Err(CertificateError::Rejected(new.path, error)),
+        None => {
+            new.give_name(path).map_err(|error| CertificateError::Io(path.to_owned(), error))?;
+            Ok(report)
+        }
+    }
+}
+
+fn write_new(path: &Path, source: &Source<'_>, statement: &Statement<'_>) -> Result<(NewFile, CertificateReport), CertificateError> {
+    let new = NewFile::beside(path).map_err(|error| CertificateError::Io(path.to_owned(), error))?;
+    match write_to(&new.file, source, statement) {
+        Ok(report) => Ok((new, report)),
+        Err(error) => {
+            let part = new.path.clone();
+            new.remove();
+            Err(match error {
+                ExportError::Io(error) => CertificateError::Io(part, error),
+                error => CertificateError::Export(error),
+            })
+        }
+    }
+}
+
+fn write_to(file: &File, source: &Source<'_>, statement: &Statement<'_>) -> Result<CertificateReport, ExportError> {
+    let Source { table, memory_bytes, options, limits, control } = *source;
+    let written = MappedTable::anonymous(table.geometry(), memory_bytes).map_err(io::Error::other)?;
+    let file = Hashing { inner: BufWriter::new(file), hash: Sha256::new(), bytes: 0 };
+    let mut encoder = zstd::Encoder::new(file, COMPRESSION)?;
+    encoder.include_checksum(true)?;
+    let mut out = Bounded { out: &mut encoder, written: &written };
+    let exported = export(table, &written, statement, options, limits, control, &mut out)?;
+    let mut file = encoder.finish()?;
+    file.flush()?;
     Ok(CertificateReport {
         lemmas: exported.lemmas,
-        bytes,
+        bytes: file.bytes,
         uncompressed_bytes: exported.bytes,
         expansions: exported.expansions,
-        sha256: hash.iter().fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        }),
-        verified: true,
-        checker: format!("superko-check {}", superko_check::VERSION),
+        sha256: hexadecimal(file.hash),
+        verified: None,
+        checker: None,
+        error: None,
+    })
+}
+
+/// Has the file checked against `statement` and against the SHA-256 of `report`, and records there what came of it. An error means
+/// that nothing is known.
+pub fn verify(path: &Path, statement: &Statement<'_>, report: &mut CertificateReport, stop: &AtomicBool) -> Result<(), CertificateError> {
+    let io = |error| CertificateError::Io(path.to_owned(), error);
+    let mut file = Hashing { inner: Stoppable { file: File::open(path).map_err(io)?, stop }, hash: Sha256::new(), bytes: 0 };
+    let told = superko_check::check(BufReader::with_capacity(1 << 16, &mut file), &mut |_| {});
+    if stop.load(Relaxed) {
+        return Err(CertificateError::Stopped);
+    }
+    // A checker that has seen enough leaves the rest.
+    io::copy(&mut file, &mut io::sink()).map_err(io)?;
+    let sha256 = hexadecimal(file.hash);
+    let error = match told {
+        _ if sha256 != report.sha256 => Some(format!("the file has changed: its SHA-256 is {sha256}, that on record {}", report.sha256)),
+        Err(error) => Some(format!("the checker refuses it: {error}")),
+        Ok(told) if !says(&told, statement) => Some(format!("it proves something else: {}", told.sentence())),
+        Ok(_) => None,
+    };
+    report.verified = Some(error.is_none());
+    report.checker = Some(format!("superko-check {}", superko_check::VERSION));
+    report.error = error;
+    Ok(())
+}
+
+fn hexadecimal(hash: Sha256) -> String {
+    hash.finalize().iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
     })
 }
 
@@ -158,18 +239,65 @@ fn says(told: &superko_check::Report, statement: &Statement<'_>) -> bool {
 }
 
 /// Counts and hashes what goes through.
-struct Hashing<W> {
-    out: W,
+struct Hashing<T> {
+    inner: T,
     hash: Sha256,
     bytes: u64,
 }
 
 impl<W: Write> Write for Hashing<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(bytes)?;
+        let written = self.inner.write(bytes)?;
         self.hash.update(&bytes[..written]);
         self.bytes += written as u64;
         Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+impl<R: Read> Read for Hashing<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.hash.update(&buffer[..read]);
+        self.bytes += read as u64;
+        Ok(read)
+    }
+}
+
+/// A file that fails as soon as somebody wants to stop.
+struct Stoppable<'a> {
+    file: File,
+    stop: &'a AtomicBool,
+}
+
+impl Read for Stoppable<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.stop.load(Relaxed) {
+            return Err(io::Error::other("stopped"));
+        }
+        self.file.read(buffer)
+    }
+}
+
+/// Fails when the lemmas written no longer fit their memory: to write ever more of them again would take for ever.
+struct Bounded<'a, W> {
+    out: W,
+    written: &'a MappedTable,
+}
+
+impl<W: Write> Write for Bounded<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let TableOccupancy { bytes: size, evicted, lemma_slots, sets_bytes, sets_new_bytes, .. } = self.written.occupancy();
+        if evicted > lemma_slots || sets_new_bytes / 4 > sets_bytes {
+            return Err(io::Error::new(
+                io::ErrorKind::OutOfMemory,
+                format!("the certificate's lemmas do not fit in {size} bytes of memory: allow it more"),
+            ));
+        }
+        self.out.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {

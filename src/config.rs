@@ -18,6 +18,8 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// Size of the mapped table.
     pub table: String,
+    /// Memory for the lemmas of a certificate.
+    pub certificate_memory: String,
     /// Search threads of a job.
     pub threads: usize,
     /// First numbers of positions.
@@ -38,6 +40,7 @@ impl Default for Config {
             listen: "127.0.0.1:7465".to_owned(),
             data_dir: PathBuf::from("data"),
             table: "1GiB".to_owned(),
+            certificate_memory: "1GiB".to_owned(),
             threads: 1,
             prior: "builtin".to_owned(),
             checkpoint_interval_seconds: 60,
@@ -57,6 +60,8 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// Size of the mapped table.
     pub table_bytes: u64,
+    /// Bytes for the lemmas of a certificate.
+    pub certificate_bytes: u64,
     /// Search threads of a job.
     pub threads: usize,
     /// First numbers of positions.
@@ -93,9 +98,12 @@ impl Config {
                 "listen {listen} is not a loopback address: this version has no access tokens, so it serves this machine only; use 127.0.0.1:7465"
             ));
         }
-        let table_bytes = units::parse_size(&self.table)
-            .and_then(|bytes| units::check_table_size(bytes).map(|()| bytes))
-            .map_err(|error| format!("table {}: {error}", self.table))?;
+        let size = |name: &str, text: &str| {
+            let bytes = units::parse_size(text).and_then(|bytes| units::check_table_size(bytes).map(|()| bytes));
+            bytes.map_err(|error| format!("{name} {text}: {error}"))
+        };
+        let table_bytes = size("table", &self.table)?;
+        let certificate_bytes = size("certificate_memory", &self.certificate_memory)?;
         units::check_threads(self.threads)?;
         let prior = Prior::named(&self.prior).map_err(|error| format!("prior {:?}: {error}", self.prior))?;
         if !(1..=86_400).contains(&self.checkpoint_interval_seconds) {
@@ -119,6 +127,7 @@ impl Config {
             listen,
             data_dir: self.data_dir.clone(),
             table_bytes,
+            certificate_bytes,
             threads: self.threads,
             prior,
             checkpoint_interval: Duration::from_secs(self.checkpoint_interval_seconds),
@@ -159,6 +168,7 @@ mod tests {
             ("listen = \"localhost\"", "localhost"),
             ("table = \"1000GB\"", "1000GB"),
             ("table = \"900000TiB\"", "memory"),
+            ("certificate_memory = \"1KiB\"", "certificate_memory 1KiB"),
             ("threads = 0", "threads 0"),
             ("threads = 257", "threads 257"),
             ("prior = \"Cargo.toml\"", "Cargo.toml"),

@@ -4,6 +4,7 @@ use crate::config::Settings;
 use crate::jobs::{Job, JobError, Jobs, Live, State};
 use crate::metrics::Metrics;
 use crate::report::{Counts, Step};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -29,9 +30,23 @@ pub struct Running {
     pub progress: Mutex<RunProgress>,
 }
 
+/// What a run is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stage {
+    /// To prove something.
+    Search,
+    /// To write down what was proved.
+    Certificate,
+    /// To check what was written.
+    Verification,
+}
+
 /// What a run has proved so far.
 #[derive(Clone, Debug)]
 pub struct RunProgress {
+    /// What it is about.
+    pub stage: Stage,
     /// Counts over all finished steps of the job.
     pub step_start: Counts,
     /// All finished steps of the job.
@@ -47,7 +62,8 @@ impl Running {
     pub fn new(job: &Job) -> Running {
         static RUNS: AtomicU64 = AtomicU64::new(1);
         let bounds = Bounds { lower: job.data.bounds.0, upper: job.data.bounds.1 };
-        let progress = RunProgress { step_start: job.data.step_start, steps: job.data.steps.clone(), bounds, komi: None };
+        let progress =
+            RunProgress { stage: Stage::Search, step_start: job.data.step_start, steps: job.data.steps.clone(), bounds, komi: None };
         Running {
             id: job.id,
             serial: RUNS.fetch_add(1, Relaxed),
@@ -65,8 +81,8 @@ impl Running {
 
     /// Everything a client or a checkpoint wants to know.
     pub fn live(&self) -> Live {
-        let RunProgress { step_start, steps, bounds, komi } = locked(&self.progress).clone();
-        Live { counts: self.counts(), step_start, steps, bounds, komi }
+        let RunProgress { stage, step_start, steps, bounds, komi } = locked(&self.progress).clone();
+        Live { counts: self.counts(), stage, step_start, steps, bounds, komi }
     }
 }
 
@@ -85,6 +101,10 @@ pub struct Engine {
     pub data_dir: PathBuf,
     /// Size of a mapped table.
     pub table_bytes: u64,
+    /// Bytes for the lemmas of a certificate that is being written.
+    pub certificate_bytes: u64,
+    /// Held while a client has a certificate checked.
+    pub verifying: Mutex<()>,
     /// Search threads of a job.
     threads: usize,
     prior: &'static Prior,
@@ -126,6 +146,8 @@ impl Engine {
             metrics,
             data_dir: settings.data_dir.clone(),
             table_bytes: settings.table_bytes,
+            certificate_bytes: settings.certificate_bytes,
+            verifying: Mutex::default(),
             threads: settings.threads,
             prior: settings.prior,
             table: RwLock::default(),
@@ -202,6 +224,11 @@ impl Engine {
     /// Whether the daemon is shutting down.
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Relaxed)
+    }
+
+    /// Set when the daemon is shutting down.
+    pub fn stopping(&self) -> &AtomicBool {
+        &self.stopping
     }
 
     /// Starts the shutdown: no new jobs, the search stops at its next safe point.

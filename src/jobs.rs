@@ -2,8 +2,10 @@
 //!
 //! Every change is written and synced before anyone can see it. The copy in memory serves all reads.
 
-use crate::report::{Counts, Step, counter, serialize_bounds};
-use crate::request::JobRequest;
+use crate::engine::Stage;
+use crate::proofs::ProofId;
+use crate::report::{Counts, SolveReport, Step, counter, serialize_bounds};
+use crate::request::{JobRequest, Kind};
 use crate::units::now_rfc3339;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -341,6 +343,36 @@ impl Jobs {
         Ok(self.publish(job))
     }
 
+    /// Replaces the record of a proof, in its job's result too. Blocks on the disk.
+    pub fn set_proof(&self, id: ProofId, report: &SolveReport) -> Result<Arc<Job>, JobError> {
+        let body = serde_json::to_value(report).map_err(|error| JobError::Store(error.to_string()))?;
+        let place = |job: &mut Job| -> Option<()> {
+            let result = job.data.result.as_mut()?;
+            let proof = match job.request.kind {
+                Kind::Solve => Some(result),
+                Kind::Value => result.get_mut("proofs")?.get_mut(id.number.checked_sub(1)?),
+            };
+            *proof? = body;
+            Some(())
+        };
+        let job = self.get(id.job).ok_or(JobError::NotFound(id.job))?;
+        let mut changed = Job::clone(&job);
+        place(&mut changed).ok_or(JobError::NotFound(id.job))?;
+        // What failed has a result to look at, but no proof on record.
+        let board = job.request.position.geometry().name();
+        let record = |body: &Value| ProofRecord { board: board.clone(), job: id.job, body: body.clone() };
+        let proofs = if job.data.state == State::Succeeded { changed.proofs().iter().map(record).collect() } else { Vec::new() };
+        self.update(id.job, &proofs, |job| {
+            job.data.result = changed.data.result;
+            Ok(true)
+        })
+    }
+
+    /// How many jobs have a certificate that was rejected.
+    pub fn rejected(&self) -> usize {
+        self.read().values().filter(|job| job.has_rejected()).count()
+    }
+
     /// Ends a checkpoint; if the job that `live` tells of still runs, its progress is part of the same step. Blocks on the disk.
     pub fn commit(&self, checkpoint: PendingCheckpoint<'_>, live: Option<&(u64, Live)>) -> Result<CheckpointReport, JobError> {
         let _writer = locked(&self.writer);
@@ -388,6 +420,8 @@ pub struct ProgressView {
     pub checkpoint_expansions: u64,
     /// The komi being solved right now.
     pub current_komi: Option<f64>,
+    /// What the job is about right now; null unless it runs.
+    pub stage: Option<Stage>,
 }
 
 /// A job as clients see it.
@@ -414,6 +448,10 @@ pub struct JobView<'a> {
     pub priority: i32,
     /// When to give up.
     pub limits: Value,
+    /// Whether its proofs are to be written as certificates.
+    pub certificate: bool,
+    /// Whether the checker is to judge the certificates.
+    pub verify: bool,
     /// RFC 3339, UTC.
     pub created_at: &'a str,
     /// First start of the search.
@@ -429,6 +467,8 @@ pub struct JobView<'a> {
     pub bounds: Bounds,
     /// The report, once proved.
     pub result: &'a Option<Value>,
+    /// Ids of its proofs.
+    pub proofs: Vec<String>,
     /// What went wrong, if it failed.
     pub error: &'a Option<String>,
 }
@@ -438,6 +478,8 @@ pub struct JobView<'a> {
 pub struct Live {
     /// Counts over all runs until now.
     pub counts: Counts,
+    /// What it is about.
+    pub stage: Stage,
     /// Counts over all finished steps.
     pub step_start: Counts,
     /// Steps until now.
@@ -465,6 +507,8 @@ impl Job {
             label: &request.label,
             priority: request.priority,
             limits: request.limits_json(),
+            certificate: request.certificate,
+            verify: request.verify,
             created_at: &data.created_at,
             started_at: &data.started_at,
             finished_at: &data.finished_at,
@@ -477,11 +521,33 @@ impl Job {
                 elapsed_seconds: counts.elapsed_seconds,
                 checkpoint_expansions: data.counts.expansions,
                 current_komi: live.and_then(|live| live.komi),
+                stage: live.map(|live| live.stage),
             },
             bounds,
             result: &data.result,
+            proofs: (1..=self.proofs().len()).map(|number| ProofId { job: self.id, number }.to_string()).collect(),
             error: &data.error,
         }
+    }
+
+    /// Its proofs, as they stand in the result.
+    fn proofs(&self) -> &[Value] {
+        let Some(result) = &self.data.result else { return &[] };
+        match self.request.kind {
+            Kind::Solve => std::slice::from_ref(result),
+            Kind::Value => result["proofs"].as_array().map_or(&[], Vec::as_slice),
+        }
+    }
+
+    /// One of its proofs, by number from 1.
+    pub fn proof(&self, number: usize) -> Option<SolveReport> {
+        let proof = self.proofs().get(number.checked_sub(1)?)?;
+        serde_json::from_value(proof.clone()).ok()
+    }
+
+    /// Whether one of its certificates was rejected.
+    fn has_rejected(&self) -> bool {
+        self.proofs().iter().any(|proof| proof["certificate"]["verified"] == false)
     }
 
     /// Takes over what a running search has reached.
@@ -526,7 +592,8 @@ mod tests {
         let table = MappedTable::anonymous(Geometry::get(2, 2).expect("a board"), 1 << 20).expect("a table");
         let live = |expansions| {
             let counts = Counts { expansions, ..Counts::default() };
-            (id, Live { counts, step_start: Counts::default(), steps: Vec::new(), bounds: Bounds { lower: 0, upper: 2 }, komi: None })
+            let (stage, bounds) = (Stage::Search, Bounds { lower: 0, upper: 2 });
+            (id, Live { counts, stage, step_start: Counts::default(), steps: Vec::new(), bounds, komi: None })
         };
         let as_stored = || Job::from_record(store.job(id).expect("readable").expect("there")).expect("reads").data;
         set(State::Running);

@@ -10,6 +10,7 @@ pub mod jobs;
 pub mod lifecycle;
 pub mod metrics;
 pub mod position;
+pub mod proofs;
 pub mod report;
 pub mod request;
 pub mod scheduler;

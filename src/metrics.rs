@@ -14,12 +14,15 @@ use superko_search::{Control, Counter, Counters, Group};
 use superko_storage::CheckpointReport;
 
 /// Routes with their methods, as `/metrics` names them.
-pub const ROUTES: [(&str, &str); 9] = [
+pub const ROUTES: [(&str, &str); 12] = [
     ("POST", "/v1/jobs"),
     ("GET", "/v1/jobs"),
     ("GET", "/v1/jobs/{id}"),
     ("POST", "/v1/jobs/{id}/cancel"),
     ("GET", "/v1/positions"),
+    ("GET", "/v1/proofs/{id}"),
+    ("GET", "/v1/proofs/{id}/certificate"),
+    ("POST", "/v1/proofs/{id}/verifications"),
     ("POST", "/v1/admin/checkpoint"),
     ("GET", "/healthz"),
     ("GET", "/readyz"),
@@ -88,6 +91,9 @@ pub struct Metrics {
     jobs: GaugeVec,
     jobs_finished: IntCounterVec,
     queue_depth: IntGauge,
+    certificates: IntCounterVec,
+    verifications: IntCounterVec,
+    rejected_jobs: IntGauge,
     root_proof: Gauge,
     root_disproof: Gauge,
     http_requests: IntCounterVec,
@@ -197,6 +203,12 @@ impl Metrics {
             jobs: gauges("superko_jobs", "Jobs by state.", &["state"])?,
             jobs_finished: counters("superko_jobs_finished_total", "Jobs that ended since the start, by their last state.", &["state"])?,
             queue_depth: add(&r, IntGauge::new("superko_queue_depth", "Jobs that wait for the solver."))?,
+            certificates: counters("superko_certificates_total", "Certificates that jobs asked for, by what came of them.", &["outcome"])?,
+            verifications: counters("superko_verifications_total", "Checks of certificates, by what came of them.", &["outcome"])?,
+            rejected_jobs: add(
+                &r,
+                IntGauge::new("superko_jobs_with_rejected_certificate", "Jobs on record with a certificate that the checker rejects."),
+            )?,
             root_proof: gauge("superko_search_root_proof_number", "Proof number at the root of the running search; 0 without one.")?,
             root_disproof: gauge(
                 "superko_search_root_disproof_number",
@@ -231,6 +243,12 @@ impl Metrics {
         for outcome in ["hit", "rejected", "miss"] {
             self.probes.with_label_values(&[outcome]);
         }
+        for outcome in ["written", "failed"] {
+            self.certificates.with_label_values(&[outcome]);
+        }
+        for outcome in ["accepted", "rejected", "failed"] {
+            self.verifications.with_label_values(&[outcome]);
+        }
         for written in ["new", "again"] {
             self.set_bytes.with_label_values(&[written]);
         }
@@ -254,6 +272,16 @@ impl Metrics {
     /// Counts a job that reached its last state.
     pub fn job_finished(&self, state: State) {
         self.jobs_finished.with_label_values(&[state.name()]).inc();
+    }
+
+    /// Counts a certificate that was `written` or `failed`.
+    pub fn certificate(&self, outcome: &str) {
+        self.certificates.with_label_values(&[outcome]).inc();
+    }
+
+    /// Counts a check of a certificate that `accepted`, `rejected` or `failed`.
+    pub fn verification(&self, outcome: &str) {
+        self.verifications.with_label_values(&[outcome]).inc();
     }
 
     /// Counts a checkpoint.
@@ -349,6 +377,7 @@ impl Metrics {
                 self.queue_depth.set(count as i64);
             }
         }
+        self.rejected_jobs.set(engine.jobs.rejected() as i64);
         if let Ok(disk) = rustix::fs::statvfs(&engine.data_dir) {
             self.storage_free.set(disk.f_bavail.saturating_mul(disk.f_frsize) as f64);
         }

@@ -162,6 +162,9 @@ pub struct SolveReport {
     /// The certificate that was asked for and written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<CertificateReport>,
+    /// Why there is none, though it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate_error: Option<String>,
     /// Everything else that is counted.
     #[serde(default)]
     pub statistics: Statistics,
@@ -191,6 +194,7 @@ impl SolveReport {
             sets_rewritten_bytes: table.sets_rewritten_bytes,
             principal_variation: vertices(geometry, &outcome.principal_variation),
             certificate: None,
+            certificate_error: None,
             statistics: counts.statistics,
         }
     }

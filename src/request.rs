@@ -48,9 +48,13 @@ pub struct JobRequest {
     pub limits: JobLimits,
     /// Free text to find the job by.
     pub label: Option<String>,
+    /// Whether its proofs are to be written as certificates.
+    pub certificate: bool,
+    /// Whether the checker is to judge the certificates.
+    pub verify: bool,
 }
 
-const FIELDS: [&str; 8] = ["kind", "board", "komi", "moves", "setup", "priority", "limits", "label"];
+const FIELDS: [&str; 10] = ["kind", "board", "komi", "moves", "setup", "priority", "limits", "label", "certificate", "verify"];
 
 /// Longest label, in characters.
 const MAX_LABEL: usize = 200;
@@ -73,9 +77,16 @@ impl JobRequest {
         let priority = read_priority(fields.get("priority")).map_err(&mut keep).ok();
         let limits = read_limits(fields.get("limits")).map_err(&mut keep).ok();
         let label = read_label(fields.get("label")).map_err(&mut keep).ok();
-        match (kind, komi, position, priority, limits, label) {
-            (Some(kind), Some(komi), Some(position), Some(priority), Some(limits), Some(label)) if errors.is_empty() => {
-                Ok(JobRequest { kind, position, komi, priority, limits, label })
+        let certificate = read_flag("certificate", fields).map_err(&mut keep).ok();
+        let verify = read_flag("verify", fields).map_err(&mut keep).ok();
+        if (certificate, verify) == (Some(false), Some(true)) {
+            keep(FieldError::new("/verify", "verify true needs certificate true: there is nothing else to verify"));
+        }
+        match (kind, komi, position, priority, limits, label, certificate.zip(verify)) {
+            (Some(kind), Some(komi), Some(position), Some(priority), Some(limits), Some(label), Some((certificate, verify)))
+                if errors.is_empty() =>
+            {
+                Ok(JobRequest { kind, position, komi, priority, limits, label, certificate, verify })
             }
             _ => Err(errors),
         }
@@ -96,6 +107,11 @@ impl JobRequest {
         fields.insert("priority".into(), self.priority.into());
         fields.insert("limits".into(), self.limits_json());
         fields.insert("label".into(), json!(self.label));
+        for (name, flag) in [("certificate", self.certificate), ("verify", self.verify)] {
+            if flag {
+                fields.insert(name.into(), true.into());
+            }
+        }
         fields
     }
 
@@ -188,6 +204,14 @@ fn read_limits(value: Option<&Value>) -> Result<JobLimits, FieldError> {
     Ok(limits)
 }
 
+fn read_flag(name: &str, fields: &Map<String, Value>) -> Result<bool, FieldError> {
+    match fields.get(name) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(flag)) => Ok(*flag),
+        Some(other) => Err(FieldError::new(format!("/{name}"), format!("{name} {} is not valid: expected true or false", shown(other)))),
+    }
+}
+
 fn read_label(value: Option<&Value>) -> Result<Option<String>, FieldError> {
     match value {
         None | Some(Value::Null) => Ok(None),
@@ -218,6 +242,9 @@ mod tests {
             ("setup", json!({"rows": ["..", "O?"], "to_move": "black"}), "/setup/rows/1"),
             ("priority", json!(1.5), "/priority"),
             ("label", json!(7), "/label"),
+            ("certificate", json!("yes"), "/certificate"),
+            ("verify", json!(1), "/verify"),
+            ("verify", json!(true), "/verify"),
             ("label", json!("x".repeat(201)), "/label"),
             ("limits", json!([]), "/limits"),
             ("limits", json!({"expansions": 0}), "/limits/expansions"),
@@ -239,12 +266,12 @@ mod tests {
 
     #[test]
     fn a_request_reads_back_from_its_canonical_form() {
-        let body = json!({"board": "2X3", "kind": "solve", "komi": -1.5, "moves": "b1 PASS", "priority": 3, "label": "x", "limits": {"expansions": "5"}});
+        let body = json!({"board": "2X3", "kind": "solve", "komi": -1.5, "moves": "b1 PASS", "priority": 3, "label": "x", "limits": {"expansions": "5"}, "certificate": true});
         let request = JobRequest::from_json(&body).expect("good");
         let canonical = request.canonical();
         let again = JobRequest::from_json(&Value::Object(canonical.clone())).expect("canonical");
         assert_eq!(again.canonical(), canonical);
         assert_eq!(canonical["moves"], json!(["B1", "pass"]));
-        assert_eq!(again.limits.expansions, Some(5));
+        assert_eq!((again.limits.expansions, again.certificate, again.verify), (Some(5), true, false));
     }
 }

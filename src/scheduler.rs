@@ -3,6 +3,7 @@
 use crate::STACK_BYTES;
 use crate::engine::{Engine, Running, locked};
 use crate::jobs::{Job, JobError, State};
+use crate::proofs::Asked;
 use crate::report::{SolveReport, Step, ValueProgress, bounds_of};
 use crate::request::Kind;
 use crate::units::now_rfc3339;
@@ -25,6 +26,8 @@ const STUCK: Duration = Duration::from_secs(10);
 enum End {
     /// Proved: the report and its proofs.
     Proved(Value, Vec<Value>),
+    /// Proved, but the checker rejects a certificate: the report, and what it says.
+    Rejected(Value, String),
     /// A limit was hit.
     Limit,
     /// The stop flag: cancelled, or the daemon stops.
@@ -105,7 +108,7 @@ fn run_job(engine: &Engine, job: &Arc<Job>) {
     match begun {
         Ok(job) => {
             tracing::info!(job = job.id, board = job.request.position.geometry().name(), kind = job.request.kind.name(), "running");
-            let end = catch_unwind(AssertUnwindSafe(|| search(&table, engine.options(), &job, &running))).unwrap_or_else(|panic| {
+            let end = catch_unwind(AssertUnwindSafe(|| search(engine, &table, &job, &running))).unwrap_or_else(|panic| {
                 let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned()).or_else(|| panic.downcast_ref::<String>().cloned());
                 End::Fault(format!("the search panicked: {}", text.unwrap_or_default()))
             });
@@ -180,6 +183,11 @@ fn store_end(engine: &Engine, job: &Job, running: &Running, end: &End) -> Result
                 job.data.state = State::Succeeded;
                 job.data.result = Some(result.clone());
             }
+            End::Rejected(result, text) => {
+                job.data.state = State::Failed;
+                job.data.result = Some(result.clone());
+                job.data.error = Some(text.clone());
+            }
             End::Limit => job.data.state = State::Expired,
             End::Fault(text) => {
                 job.data.state = State::Failed;
@@ -189,7 +197,7 @@ fn store_end(engine: &Engine, job: &Job, running: &Running, end: &End) -> Result
         }
         Ok(true)
     })?;
-    if let End::Fault(text) = end {
+    if let End::Fault(text) | End::Rejected(_, text) = end {
         tracing::error!(job = job.id, error = text, "the job failed");
     }
     if changed {
@@ -199,13 +207,40 @@ fn store_end(engine: &Engine, job: &Job, running: &Running, end: &End) -> Result
     Ok(())
 }
 
-fn search(table: &MappedTable, options: Options, job: &Job, running: &Running) -> End {
+fn search(engine: &Engine, table: &MappedTable, job: &Job, running: &Running) -> End {
     match job.request.kind {
         Kind::Solve => match job.request.komi {
-            Some(komi) => search_solve(table, options, job, running, komi),
+            Some(komi) => search_solve(engine, table, job, running, komi),
             None => End::Fault("a solve without komi is on record".to_owned()),
         },
-        Kind::Value => search_value(table, options, job, running),
+        Kind::Value => search_value(engine, table, job, running),
+    }
+}
+
+/// Writes the certificates that the job asks for into the reports of its proofs; what a certificate's rejection says.
+fn certify<'a>(
+    engine: &Engine,
+    table: &MappedTable,
+    job: &Job,
+    running: &Running,
+    proofs: impl IntoIterator<Item = &'a mut SolveReport>,
+) -> Result<Option<String>, End> {
+    let mut rejected = None;
+    for (index, proof) in proofs.into_iter().enumerate() {
+        let limits = limits_left(job, running);
+        engine.certify(table, limits, job, running, index + 1, proof).map_err(|Asked| End::Asked)?;
+        if let Some(error) = proof.certificate.as_ref().and_then(|certificate| certificate.error.as_ref()) {
+            rejected = Some(format!("the certificate of proof {} was rejected, which must not happen: {error}", index + 1));
+        }
+    }
+    Ok(rejected)
+}
+
+/// How a run ends that proved what was asked.
+fn proved(report: Value, proofs: Vec<Value>, rejected: Option<String>) -> End {
+    match rejected {
+        None => End::Proved(report, proofs),
+        Some(text) => End::Rejected(report, text),
     }
 }
 
@@ -240,27 +275,33 @@ fn solve_step(table: &MappedTable, options: Options, job: &Job, running: &Runnin
     }
 }
 
-fn search_solve(table: &MappedTable, options: Options, job: &Job, running: &Running, komi: Komi) -> End {
-    let (outcome, report) = match solve_step(table, options, job, running, komi) {
+fn search_solve(engine: &Engine, table: &MappedTable, job: &Job, running: &Running, komi: Komi) -> End {
+    let (outcome, mut report) = match solve_step(table, engine.options(), job, running, komi) {
         Ok(proved) => proved,
         Err(end) => return end,
     };
-    let mut progress = locked(&running.progress);
-    progress.bounds = bounds_of(outcome.verdict.ok(), job.request.position.geometry().points());
-    if let Ok((_, margin)) = outcome.verdict {
-        progress.steps = vec![Step { margin, report: report.clone() }];
+    {
+        let mut progress = locked(&running.progress);
+        progress.bounds = bounds_of(outcome.verdict.ok(), job.request.position.geometry().points());
+        if let Ok((_, margin)) = outcome.verdict {
+            progress.steps = vec![Step { margin, report: report.clone() }];
+        }
     }
+    let rejected = match certify(engine, table, job, running, [&mut report]) {
+        Ok(rejected) => rejected,
+        Err(end) => return end,
+    };
     match serde_json::to_value(&report) {
-        Ok(report) => End::Proved(report.clone(), vec![report]),
+        Ok(report) => proved(report.clone(), vec![report], rejected),
         Err(error) => End::Fault(error.to_string()),
     }
 }
 
-fn search_value(table: &MappedTable, options: Options, job: &Job, running: &Running) -> End {
+fn search_value(engine: &Engine, table: &MappedTable, job: &Job, running: &Running) -> End {
     let position = &job.request.position;
     let mut value = ValueProgress::new(position, &locked(&running.progress).steps);
     while let Some(komi) = value.next_komi() {
-        let (outcome, report) = match solve_step(table, options, job, running, komi) {
+        let (outcome, report) = match solve_step(table, engine.options(), job, running, komi) {
             Ok(proved) => proved,
             Err(end) => return end,
         };
@@ -270,10 +311,14 @@ fn search_value(table: &MappedTable, options: Options, job: &Job, running: &Runn
         progress.steps = value.steps().to_vec();
         progress.bounds = value.bounds();
     }
-    let report = value.report(position, &running.counts());
+    let mut report = value.report(position, &running.counts());
+    let rejected = match certify(engine, table, job, running, &mut report.proofs) {
+        Ok(rejected) => rejected,
+        Err(end) => return end,
+    };
     let proofs: Result<Vec<Value>, _> = report.proofs.iter().map(serde_json::to_value).collect();
     match serde_json::to_value(&report).and_then(|report| Ok((report, proofs?))) {
-        Ok((report, proofs)) => End::Proved(report, proofs),
+        Ok((report, proofs)) => proved(report, proofs, rejected),
         Err(error) => End::Fault(error.to_string()),
     }
 }

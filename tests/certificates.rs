@@ -2,12 +2,14 @@
 
 mod common;
 
-use common::{count, json_of, skip, superko};
+use common::{CONFIG, Daemon, agent, count, json_of, skip, superko, wait_for};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use superko::certificate::write_certificate;
+use superko::certificate::{Source, write_verified};
 use superko_check::Error;
 use superko_rules::{Color, Game, Move, parse_board_size};
 use superko_search::{Control, Komi, Limits, Options, STACK_BYTES, Statement, solve};
@@ -88,7 +90,9 @@ fn certificate_of(game: &Game, komi: Komi, dir: &Path) -> Option<(Color, Vec<u8>
         let (winner, _) = solve(&table, game, komi, Limits::default(), &control).verdict.expect("proved");
         let path = dir.join("one.sgc");
         let statement = Statement { game, komi, winner };
-        write_certificate(&path, &table, &statement, Options::default(), Limits::default(), &control).expect("a certificate");
+        let (options, limits) = (Options::default(), Limits::default());
+        let source = Source { table: &table, memory_bytes: 64 << 20, options, limits, control: &control };
+        write_verified(&path, &source, &statement).expect("a certificate");
         Some((winner, plain(&path)))
     })
 }
@@ -344,4 +348,211 @@ fn what_cannot_be_written_is_refused() {
     assert_eq!(std::fs::metadata(&file).expect("it is there").len(), 32);
     assert_eq!(solve("3.5", &file, "9999").status.code(), Some(0));
     assert_eq!(superko(&["check", file.to_str().expect("UTF-8")]).status.code(), Some(0));
+}
+
+/// The lemmas written are kept in as much memory as is given: a little too small and some are written again, far too small and it says so.
+#[test]
+fn memory_is_bounded() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let write = |board: &str, need: i32, memory_bytes: u64| {
+        let game = Game::new(parse_board_size(board).expect("a board"));
+        let komi = Komi::below(need);
+        deep(|| {
+            let table = MappedTable::anonymous(game.geometry(), 64 << 20).expect("a table");
+            let control = Control::default();
+            let (winner, _) = solve(&table, &game, komi, Limits::default(), &control).verdict.expect("proved");
+            let (options, limits) = (Options::default(), Limits::default());
+            let source = Source { table: &table, memory_bytes, options, limits, control: &control };
+            write_verified(&dir.path().join("one.sgc"), &source, &Statement { game: &game, komi, winner })
+        })
+    };
+    let roomy = write("3x5", 15, 64 << 20).expect("a certificate");
+    let tight = write("3x5", 15, 4 << 20).expect("a certificate");
+    assert_eq!((roomy.verified, tight.verified), (Some(true), Some(true)));
+    assert!(tight.lemmas > roomy.lemmas, "{roomy:?} {tight:?}");
+    let refused = write("4x4", 3, 1 << 20).expect_err("too many lemmas").to_string();
+    assert!(refused.contains("1048576 bytes of memory"), "{refused}");
+    assert_eq!(std::fs::read_dir(dir.path()).expect("the directory").count(), 1, "nothing is left of what failed");
+}
+
+/// A request for a certificate: status, headers, body.
+fn fetch(daemon: &Daemon, proof: &str, headers: &[(&str, &str)]) -> (u16, ureq::http::HeaderMap, Vec<u8>) {
+    let mut request = agent().get(daemon.url(&format!("/v1/proofs/{proof}/certificate")));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let mut answer = request.call().expect("an answer");
+    let body = answer.body_mut().read_to_vec().expect("a body");
+    (answer.status().as_u16(), answer.headers().clone(), body)
+}
+
+fn verify(daemon: &Daemon, proof: &str) -> (u16, Value) {
+    daemon.post(&format!("/v1/proofs/{proof}/verifications"), &Value::Null)
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn the_daemon_writes_checks_and_hands_out_certificates() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start(dir.path());
+    let id = daemon.submit(&json!({"kind": "value", "board": "3x4", "certificate": true, "verify": true}));
+    let job = daemon.wait_until(id, "succeeded");
+    assert_eq!((&job["certificate"], &job["verify"], &job["proofs"]), (&json!(true), &json!(true), &json!(["1-1", "1-2"])), "{job}");
+    for (number, proof) in job["result"]["proofs"].as_array().expect("proofs").iter().enumerate() {
+        let certificate = &proof["certificate"];
+        assert_eq!((&certificate["verified"], &certificate["checker"]), (&json!(true), &json!("superko-check 0.1.0")), "{job}");
+        let name = format!("1-{}", number + 1);
+        let (status, shown) = daemon.get(&format!("/v1/proofs/{name}"));
+        assert_eq!((status, &shown["id"], &shown["job"], &shown["winner"]), (200, &json!(name), &json!(1), &proof["winner"]), "{shown}");
+        assert_eq!(&shown["certificate"], certificate);
+
+        let (status, headers, body) = fetch(&daemon, &name, &[]);
+        let tag = headers["etag"].to_str().expect("ASCII").to_owned();
+        assert_eq!((status, &tag), (200, &format!("\"{}\"", hexadecimal(&body))));
+        assert_eq!(certificate["sha256"], hexadecimal(&body));
+        assert_eq!(count(&certificate["bytes"]), body.len() as u64);
+        assert_eq!(headers["content-type"], "application/zstd");
+        let (file, text) = path_of(dir.path(), "fetched.sgc");
+        std::fs::write(&file, &body).expect("written");
+        let said = superko(&["check", &text]);
+        assert!(said.status.success() && String::from_utf8_lossy(&said.stdout).contains("3x4"), "{said:?}");
+
+        // Parts, and what has not changed.
+        let (status, headers, part) = fetch(&daemon, &name, &[("range", "bytes=5-9")]);
+        assert_eq!((status, &part[..]), (206, &body[5..10]));
+        assert_eq!(headers["content-range"], format!("bytes 5-9/{}", body.len()));
+        assert_eq!(headers["etag"], tag);
+        let resumed = [("range", "bytes=100-"), ("if-range", &*tag)];
+        assert_eq!(fetch(&daemon, &name, &resumed).2, body[100..]);
+        let other = [("range", "bytes=100-"), ("if-range", "\"another\"")];
+        assert_eq!(fetch(&daemon, &name, &other).2, body);
+        let (status, _, problem) = fetch(&daemon, &name, &[("range", "bytes=99999999-")]);
+        let problem: Value = serde_json::from_slice(&problem).expect("JSON");
+        assert_eq!((status, &problem["code"]), (416, &json!("range_not_satisfiable")));
+        for tags in [&*tag, "\"x\", *", &format!("\"x\", W/{tag}")] {
+            let (status, headers, body) = fetch(&daemon, &name, &[("if-none-match", tags)]);
+            assert_eq!((status, headers["etag"].to_str().ok(), body.len()), (304, Some(&*tag), 0));
+        }
+        assert_eq!(fetch(&daemon, &name, &[("if-none-match", "\"x\"")]).0, 200);
+        assert_eq!(fetch(&daemon, &name, &[("if-match", "\"x\"")]).0, 412);
+        assert_eq!(fetch(&daemon, &name, &[("if-match", &*tag)]).0, 200);
+    }
+    assert_eq!(daemon.metric("superko_certificates_total{outcome=\"written\"}"), 2.0);
+    assert_eq!(daemon.metric("superko_verifications_total{outcome=\"accepted\"}"), 2.0);
+
+    // The client does the same.
+    let server = daemon.url("");
+    let (file, text) = path_of(dir.path(), "client.sgc");
+    let fetched = superko(&["proof", "certificate", "1-2", &text, "--server", &server]);
+    assert!(fetched.status.success(), "{fetched:?}");
+    assert_eq!(std::fs::read(&file).expect("the file"), fetch(&daemon, "1-2", &[]).2);
+    let shown = superko(&["proof", "verify", "1-2", "--server", &server]);
+    assert!(shown.status.success() && String::from_utf8_lossy(&shown.stdout).contains("accepted by superko-check"), "{shown:?}");
+    let refused = superko(&["proof", "certificate", "1-3", &text, "--server", &server]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert_eq!(std::fs::read(&file).expect("what was there").len(), fetch(&daemon, "1-2", &[]).2.len());
+    let waited = superko(&["job", "submit", "--board", "2x3", "--komi", "0.5", "--certificate", "--verify", "--wait", "--server", &server]);
+    assert!(waited.status.success() && String::from_utf8_lossy(&waited.stdout).contains("certificate of"), "{waited:?}");
+}
+
+#[test]
+fn a_certificate_that_was_changed_is_rejected_out_loud() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start(dir.path());
+    let id = daemon.submit(&json!({"kind": "solve", "board": "3x3", "komi": 8.5, "certificate": true}));
+    let certificate = |job: &Value| job["result"]["certificate"].clone();
+    let job = daemon.wait_until(id, "succeeded");
+    assert_eq!((&certificate(&job)["verified"], &certificate(&job)["checker"]), (&Value::Null, &Value::Null), "nobody asked: {job}");
+    let (status, proof) = verify(&daemon, "1-1");
+    assert_eq!((status, &proof["certificate"]["verified"]), (200, &json!(true)), "{proof}");
+    assert_eq!(certificate(&daemon.job(id)), proof["certificate"]);
+
+    let file = dir.path().join("data/certificates/1-1.sgc");
+    let whole = std::fs::read(&file).expect("the certificate");
+    let mut damaged = whole.clone();
+    *damaged.last_mut().expect("not empty") ^= 1;
+    std::fs::write(&file, &damaged).expect("written");
+    let (status, proof) = verify(&daemon, "1-1");
+    assert_eq!((status, &proof["certificate"]["verified"]), (200, &json!(false)), "{proof}");
+    assert!(proof["certificate"]["error"].as_str().is_some_and(|error| error.contains("changed")), "{proof}");
+    let verified = superko(&["proof", "verify", "1-1", "--server", &daemon.url("")]);
+    assert_eq!(verified.status.code(), Some(1), "{verified:?}");
+    assert_eq!(daemon.metric("superko_verifications_total{outcome=\"rejected\"}"), 2.0);
+    assert!(daemon.log().contains("REJECTED"), "{}", daemon.log());
+
+    // It is on record, and stays so until the certificate is the right one again.
+    daemon.kill();
+    let daemon = Daemon::start(dir.path());
+    assert_eq!(certificate(&daemon.job(id))["verified"], json!(false));
+    assert_eq!(daemon.metric("superko_jobs_with_rejected_certificate"), 1.0);
+    std::fs::write(&file, &whole).expect("written");
+    assert_eq!(verify(&daemon, "1-1").1["certificate"]["verified"], json!(true));
+    assert_eq!(daemon.metric("superko_jobs_with_rejected_certificate"), 0.0);
+    assert_eq!(certificate(&daemon.job(id))["error"], Value::Null);
+
+    // A valid certificate of something else, and one that is cut short or gone.
+    let other = daemon.submit(&json!({"kind": "solve", "board": "2x3", "komi": 0.5, "certificate": true}));
+    daemon.wait_until(other, "succeeded");
+    std::fs::copy(dir.path().join("data/certificates/2-1.sgc"), &file).expect("copied");
+    assert_eq!(verify(&daemon, "1-1").1["certificate"]["verified"], json!(false));
+    let (status, _, problem) = fetch(&daemon, "1-1", &[]);
+    assert_eq!((status, String::from_utf8_lossy(&problem).contains("certificate_unreadable")), (500, true), "its size is another");
+    std::fs::remove_file(&file).expect("removed");
+    let (status, problem) = verify(&daemon, "1-1");
+    assert_eq!((status, &problem["code"]), (500, &json!("certificate_unreadable")), "{problem}");
+
+    // What was not asked for, and what there is not.
+    let plain = daemon.submit(&json!({"kind": "solve", "board": "2x2", "komi": 0.5}));
+    daemon.wait_until(plain, "succeeded");
+    let (status, problem) = verify(&daemon, "3-1");
+    assert_eq!((status, &problem["code"]), (409, &json!("no_certificate")), "{problem}");
+    assert_eq!(fetch(&daemon, "3-1", &[]).0, 409);
+    assert_eq!(daemon.get("/v1/proofs/3-1").1["certificate"], Value::Null);
+    for id in ["3-2", "3-0", "9-1", "03-1", "3", "..%2f3-1", "3-1%00"] {
+        let (status, problem) = daemon.get(&format!("/v1/proofs/{id}"));
+        assert_eq!((status, &problem["code"]), (404, &json!("proof_not_found")), "{id}: {problem}");
+        assert_eq!((verify(&daemon, id).0, fetch(&daemon, id, &[]).0), (404, 404), "{id}");
+    }
+    let over = daemon.submit(&json!({"kind": "solve", "board": "2x2", "komi": 0.5, "moves": "pass pass", "certificate": true}));
+    let job = daemon.wait_until(over, "succeeded");
+    assert!(job["result"]["certificate_error"].as_str().is_some_and(|error| error.contains("nothing to certify")), "{job}");
+}
+
+#[test]
+fn a_certificate_survives_a_crash_while_it_is_written() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start_with(dir.path(), &format!("{CONFIG}certificate_memory = \"256MiB\"\n"));
+    let id = daemon.submit(&json!({"kind": "solve", "board": "2x8", "komi": 15.5, "certificate": true, "verify": true}));
+    wait_for("a certificate under way", 300, || (daemon.job(id)["progress"]["stage"] == "certificate").then_some(()));
+    let certificates = dir.path().join("data/certificates");
+    let names = || -> Vec<String> {
+        let entries = std::fs::read_dir(&certificates).expect("the directory");
+        entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8")).collect()
+    };
+    wait_for("a file", 60, || names().first().is_some_and(|name| name.ends_with(".part")).then_some(()));
+    daemon.kill();
+    assert!(names()[0].ends_with(".part"));
+    let daemon = Daemon::start_with(dir.path(), &format!("{CONFIG}certificate_memory = \"256MiB\"\n"));
+    let job = wait_for("the certificate", 300, || Some(daemon.job(id)).filter(|job| job["state"] == "succeeded"));
+    assert_eq!(job["result"]["certificate"]["verified"], json!(true), "{job}");
+    assert_eq!(names(), ["1-1.sgc"]);
+    // A limit ends a certificate, not the proof; too little memory does too. The file that is there stays.
+    let again = json!({"kind": "solve", "board": "2x8", "komi": 15.5, "certificate": true, "verify": true, "limits": {"expansions": 100}});
+    daemon.terminate();
+    drop(daemon);
+    let daemon = Daemon::start_with(dir.path(), &format!("{CONFIG}certificate_memory = \"1MiB\"\n"));
+    std::fs::remove_dir_all(&certificates).expect("removed");
+    for (body, says) in [(again, "ended early"), (json!({"kind": "solve", "board": "2x8", "komi": 15.5, "certificate": true}), "memory")] {
+        let id = daemon.submit(&body);
+        let job = wait_for("the end", 300, || Some(daemon.job(id)).filter(|job| !job["finished_at"].is_null()));
+        assert_eq!((&job["state"], &job["result"]["winner"]), (&json!("succeeded"), &json!("black")), "{job}");
+        assert!(job["result"]["certificate_error"].as_str().is_some_and(|error| error.contains(says)), "{job}");
+        assert!(job["result"]["certificate"].is_null(), "{job}");
+        assert_eq!(fetch(&daemon, &format!("{id}-1"), &[]).0, 409);
+    }
+    assert_eq!(names(), [""; 0]);
+    assert_eq!(daemon.metric("superko_certificates_total{outcome=\"failed\"}"), 2.0);
 }

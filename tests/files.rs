@@ -26,15 +26,23 @@ fn every_metric_on_the_dashboard_exists() {
         places.push(place);
         for target in panel["targets"].as_array().expect("targets") {
             let expression = target["expr"].as_str().expect("expr");
-            let words = expression.split(|symbol: char| !symbol.is_ascii_alphanumeric() && symbol != '_');
-            for name in words.filter(|word| word.starts_with("superko_") || word.starts_with("process_")) {
-                let base = ["_sum", "_count", "_bucket"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
-                let known = source.contains(&format!("\"{name}\"")) || source.contains(&format!("\"{base}\"")) || PROCESS.contains(&name);
-                assert!(known, "panel {index} shows {name}, which the daemon does not have");
-            }
+            assert_metrics_exist(&source, expression);
         }
     }
     assert!(panels.len() > 10);
+    let alerts = read("dashboards/alerts.yml");
+    let expressions: Vec<&str> = alerts.lines().filter_map(|line| line.trim().strip_prefix("expr:")).collect();
+    assert!(!expressions.is_empty());
+    expressions.iter().for_each(|expression| assert_metrics_exist(&source, expression));
+}
+
+fn assert_metrics_exist(source: &str, expression: &str) {
+    let words = expression.split(|symbol: char| !symbol.is_ascii_alphanumeric() && symbol != '_');
+    for name in words.filter(|word| word.starts_with("superko_") || word.starts_with("process_")) {
+        let base = ["_sum", "_count", "_bucket"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
+        let known = source.contains(&format!("\"{name}\"")) || source.contains(&format!("\"{base}\"")) || PROCESS.contains(&name);
+        assert!(known, "{expression}: the daemon has no {name}");
+    }
 }
 
 #[test]

@@ -58,6 +58,7 @@ impl Prometheus {
         }
         let (file, log) = (dir.join("prometheus.yml"), dir.join("prometheus.log"));
         std::fs::write(&file, config).expect("the configuration");
+        std::fs::copy(dashboards("alerts.yml"), dir.join("alerts.yml")).expect("the alerts");
         let child = Command::new("prometheus")
             .arg(format!("--config.file={}", file.display()))
             .arg(format!("--storage.tsdb.path={}", dir.join("prometheus").display()))
@@ -117,4 +118,6 @@ fn every_panel_shows_data() {
         }
     }
     println!("{expressions} expressions give data");
+    assert!(!prometheus.values("superko_jobs_with_rejected_certificate").is_empty(), "what the alert looks at is there");
+    assert!(prometheus.values("ALERTS").is_empty(), "nothing is wrong");
 }

@@ -5,13 +5,16 @@ use clap::Args;
 use std::fs::File;
 use std::path::PathBuf;
 use std::time::Instant;
-use superko_check::{Error, check};
+use superko_check::{Error, check, check_in_parallel};
 
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// A certificate of `superko solve --certificate`, compressed or not
     #[arg(value_name = "CERTIFICATE")]
     file: PathBuf,
+    /// Read on one thread and judge on another
+    #[arg(long)]
+    parallel: bool,
 }
 
 pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
@@ -19,7 +22,8 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let file = File::open(&arguments.file).map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
     let started = Instant::now();
     let mut progress = Progress::new();
-    let checked = check(file, &mut |lemmas| progress.show(|| format!("{name}: {lemmas} lemmas checked")));
+    let mut show = |lemmas| progress.show(|| format!("{name}: {lemmas} lemmas checked"));
+    let checked = if arguments.parallel { check_in_parallel(file, &mut show) } else { check(file, &mut show) };
     drop(progress);
     match checked {
         Ok(report) => {

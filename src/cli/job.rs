@@ -1,12 +1,17 @@
 //! `superko job`: a client for a running server.
 
+use super::proof::certificate;
 use super::run::Progress;
 use super::{BAD_INPUT, FAILED, Failure, PROVED, PositionFlags, UNKNOWN, print_json, print_line};
 use crate::units;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
+use std::io::Write;
 use std::time::Duration;
 use superko_search::Komi;
+
+/// Longest time for an answer, unless it may take its time.
+const USUAL: Option<Duration> = Some(Duration::from_secs(30));
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -23,13 +28,13 @@ pub enum Command {
 }
 
 #[derive(Debug, Args)]
-struct Server {
+pub struct Server {
     /// Address of the server
     #[arg(long, env = "SUPERKO_SERVER", default_value = "http://127.0.0.1:7465", value_name = "URL")]
     server: String,
     /// Print JSON on standard output
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -50,6 +55,12 @@ pub struct Submit {
     /// Higher goes first
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     priority: i32,
+    /// Write certificates of the proofs
+    #[arg(long)]
+    certificate: bool,
+    /// Have the certificates checked
+    #[arg(long, requires = "certificate")]
+    verify: bool,
     /// Give up after this time, such as 60s, 10m or 2h
     #[arg(long, allow_hyphen_values = true)]
     time_limit: Option<String>,
@@ -107,16 +118,17 @@ pub fn run(command: &Command) -> Result<u8, Failure> {
 }
 
 impl Server {
-    fn agent() -> ureq::Agent {
-        ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(30))).build().into()
+    /// What takes longer than `limit` fails.
+    fn agent(limit: Option<Duration>) -> ureq::Agent {
+        ureq::Agent::config_builder().http_status_as_error(false).timeout_global(limit).build().into()
     }
 
     fn url(&self, path: &str) -> String {
         format!("{}{path}", self.server.trim_end_matches('/'))
     }
 
-    fn get(&self, path: &str, query: &[(&str, String)]) -> Result<Value, Failure> {
-        let mut request = Self::agent().get(self.url(path));
+    pub fn get(&self, path: &str, query: &[(&str, String)]) -> Result<Value, Failure> {
+        let mut request = Self::agent(USUAL).get(self.url(path));
         for (name, value) in query {
             request = request.query(name, value);
         }
@@ -124,7 +136,7 @@ impl Server {
     }
 
     fn post(&self, path: &str, body: Option<&Map<String, Value>>, key: Option<&str>) -> Result<Value, Failure> {
-        let mut request = Self::agent().post(self.url(path));
+        let mut request = Self::agent(USUAL).post(self.url(path));
         if let Some(key) = key {
             request = request.header("Idempotency-Key", key);
         }
@@ -132,6 +144,20 @@ impl Server {
             Some(body) => request.send_json(body),
             None => request.send_empty(),
         })
+    }
+
+    /// Posts what may take its time.
+    pub fn post_slowly(&self, path: &str) -> Result<Value, Failure> {
+        self.answer(Self::agent(None).post(self.url(path)).send_empty())
+    }
+
+    /// Copies what is at a path; how many bytes that were.
+    pub fn fetch(&self, path: &str, out: &mut dyn Write) -> Result<u64, Failure> {
+        match Self::agent(None).get(self.url(path)).call() {
+            Ok(mut response) if response.status().is_success() => std::io::copy(&mut response.body_mut().as_reader(), out)
+                .map_err(|error| Failure::other(format!("--server {}{path}: {error}", self.server))),
+            refused => self.answer(refused).and_then(|_| Err(Failure::other("the server's answer is neither the file nor an error"))),
+        }
     }
 
     /// The JSON of an answer; an error answer becomes a failure with its sentence.
@@ -167,7 +193,7 @@ impl Server {
 }
 
 /// A JSON value without the quotes of a string.
-fn text(value: &Value) -> String {
+pub fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
@@ -191,6 +217,10 @@ fn summary(job: &Value) -> String {
     } else {
         line += &format!(", between {} and {}", job["bounds"]["lower"], job["bounds"]["upper"]);
     }
+    let proofs = result["proofs"].as_array().map_or(std::slice::from_ref(result), Vec::as_slice);
+    for certificate in proofs.iter().filter_map(certificate) {
+        line += &format!(", {certificate}");
+    }
     if let Some(error) = job["error"].as_str() {
         line += &format!(", {error}");
     }
@@ -207,6 +237,8 @@ fn submit(arguments: &Submit) -> Result<u8, Failure> {
     }
     fields.insert("label".into(), json!(arguments.label));
     fields.insert("priority".into(), arguments.priority.into());
+    fields.insert("certificate".into(), arguments.certificate.into());
+    fields.insert("verify".into(), arguments.verify.into());
     let time = arguments.time_limit.as_deref().map(units::parse_time).transpose();
     let time = time.map_err(|error| Failure::bad_input(format!("--time-limit: {error}")))?;
     let expansions = arguments.expansion_limit.map(|limit| limit.to_string());

@@ -5,6 +5,7 @@ mod check;
 mod compare;
 mod job;
 mod prior;
+mod proof;
 mod run;
 mod selftest;
 mod serve;
@@ -47,9 +48,12 @@ enum Command {
     /// Sample proofs, fit priors to them and measure priors
     #[command(subcommand)]
     Prior(prior::Command),
-    /// Talk to a running server
+    /// Jobs of a running server
     #[command(subcommand)]
     Job(job::Command),
+    /// Proofs of a running server, and their certificates
+    #[command(subcommand)]
+    Proof(proof::Command),
 }
 
 /// Exit code: proved, or done.
@@ -103,6 +107,7 @@ pub fn main() -> ExitCode {
         Command::Selftest(arguments) => selftest::run(&arguments),
         Command::Prior(command) => prior::run(command),
         Command::Job(command) => job::run(&command),
+        Command::Proof(command) => proof::run(&command),
     };
     match done {
         Ok(_) if OUTPUT_LOST.load(Relaxed) => ExitCode::from(FAILED),

@@ -1,7 +1,7 @@
 //! `superko solve`: who wins a position at a komi.
 
 use super::{Failure, PROVED, PositionFlags, SearchFlags, UNKNOWN, print_json, print_line, run};
-use crate::certificate::{CertificateError, CertificateReport, check_target, write_certificate};
+use crate::certificate::{CertificateError, CertificateReport, Source, check_target, write_verified};
 use crate::report::{Counts, SolveReport};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -71,7 +71,8 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
         let statement = Statement { game: &position.game, komi, winner };
         // Counters of its own, for the progress of the new search.
         let control = Control::default();
-        let write = || write_certificate(path, &table, &statement, settings.options, limits, &control);
+        let source = Source { table: &table, memory_bytes: settings.table_bytes, options: settings.options, limits, control: &control };
+        let write = || write_verified(path, &source, &statement);
         let written = run::search(&format!("certificate of {label}"), &control, write)?;
         match written {
             Ok(written) => report.certificate = Some(written),
@@ -79,7 +80,7 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
                 let message = format!("--certificate {}: {error}", path.display());
                 failed = Some(match error {
                     CertificateError::Export(ExportError::Decided) => Failure::bad_input(message),
-                    CertificateError::Export(ExportError::Stopped(_)) => Failure { code: UNKNOWN, message },
+                    CertificateError::Export(ExportError::Stopped(_)) | CertificateError::Stopped => Failure { code: UNKNOWN, message },
                     _ => Failure::other(message),
                 });
             }
@@ -114,7 +115,8 @@ pub fn text(report: &SolveReport, unknown: &str) -> String {
         if report.principal_variation.is_empty() { String::new() } else { format!("\nline: {}", report.principal_variation.join(" ")) };
     let certificate = report.certificate.as_ref().map_or(String::new(), |written| {
         let CertificateReport { lemmas, bytes, checker, sha256, .. } = written;
-        format!("\ncertificate: {lemmas} lemmas, {bytes} bytes, accepted by {checker}, SHA-256 {sha256}")
+        let checked = checker.as_ref().map_or(String::new(), |checker| format!(", accepted by {checker}"));
+        format!("\ncertificate: {lemmas} lemmas, {bytes} bytes{checked}, SHA-256 {sha256}")
     });
     format!(
         "{} at komi {:.1}, {} to move: {verdict}{best}\n{} expansions, {} distinct nodes, {:.2} s{line}{certificate}",

@@ -3,6 +3,7 @@
 mod jobs;
 mod positions;
 mod problem;
+mod proofs;
 
 use crate::engine::Engine;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
@@ -29,6 +30,9 @@ pub fn router(engine: Arc<Engine>, max_body_bytes: usize) -> Router {
         .route("/v1/jobs/{id}", get(jobs::show))
         .route("/v1/jobs/{id}/cancel", post(jobs::cancel))
         .route("/v1/positions", get(positions::show))
+        .route("/v1/proofs/{id}", get(proofs::show))
+        .route("/v1/proofs/{id}/certificate", get(proofs::certificate))
+        .route("/v1/proofs/{id}/verifications", post(proofs::verify))
         .route("/v1/admin/checkpoint", post(checkpoint))
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))

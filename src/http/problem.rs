@@ -2,6 +2,7 @@
 
 use crate::jobs::JobError;
 use crate::position::FieldError;
+use crate::proofs::ProofError;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
@@ -59,10 +60,24 @@ impl From<JobError> for Problem {
     }
 }
 
+impl From<ProofError> for Problem {
+    fn from(error: ProofError) -> Problem {
+        let detail = error.to_string();
+        match error {
+            ProofError::NotFound(_) => Problem::new(StatusCode::NOT_FOUND, "proof_not_found", detail),
+            ProofError::NoCertificate { .. } => Problem::new(StatusCode::CONFLICT, "no_certificate", detail),
+            ProofError::Busy => Problem::unavailable("verification_busy", detail, 10),
+            ProofError::Stopping => Problem::unavailable("draining", detail, 10),
+            ProofError::Unreadable { .. } => Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "certificate_unreadable", detail),
+            ProofError::Job(error) => error.into(),
+        }
+    }
+}
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         if self.status.is_server_error() {
-            let ours = !matches!(self.code, "queue_full" | "draining" | "not_ready");
+            let ours = !matches!(self.code, "queue_full" | "draining" | "not_ready" | "verification_busy");
             if ours {
                 tracing::error!(code = self.code, detail = self.detail, "request failed");
             }

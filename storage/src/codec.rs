@@ -106,5 +106,6 @@ pub(crate) fn decode_lemma(bytes: &[u8]) -> Option<Lemma> {
         excluded,
         territory,
         cost,
+        number: 0,
     })
 }

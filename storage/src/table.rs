@@ -22,10 +22,13 @@ const ALTERNATIVES: usize = 6;
 const MOST_PRINTS: usize = 1 << 17;
 /// In place of the root of a tree of prints: the set is folded.
 const FOLDED: u64 = u64::MAX;
-/// The slot's words that refer to the prints, to what else the sets have, and the hash of the content of both.
+/// The slot's words that refer to the prints, that count them and number the lemma, and that refer to what else the sets have.
 const ROOT: usize = 11;
 const COUNT: usize = 12;
 const EXTRAS: usize = 14;
+/// Bits of the count; the lemma's number lies above them.
+const COUNT_BITS: u32 = 24;
+const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 /// The slot's word that names the board size: a lemma of another board says nothing here, whatever its seal says.
 const BOARD: usize = 13;
 /// Costly lemmas are those of at least 2^6 expansions to begin with; see [`MappedTable::sweep`].
@@ -318,7 +321,7 @@ impl MappedTable {
         for (slot, other) in self.slots_of(key) {
             same += 1;
             // Winner, number of excluded boards and of created ones, territory, cube and filter.
-            if (other[2] ^ words[2]) & 0xff00_00ff != 0 || other[COUNT] != words[COUNT] || other[3..11] != words[3..11] {
+            if (other[2] ^ words[2]) & 0xff00_00ff != 0 || (other[COUNT] ^ words[COUNT]) & COUNT_MASK != 0 || other[3..11] != words[3..11] {
                 continue;
             }
             let is_better = margin_of(other[2]) >= margin_of(words[2]);
@@ -711,6 +714,7 @@ fn encode_slot(key: PositionKey, lemma: &Lemma, SetsHandle([root, extras, count]
     let mut words = [0; SLOT_WORDS];
     words[..7].copy_from_slice(&[key as u64, (key >> 64) as u64, meta, lemma.territory, black, white, empty]);
     words[7..11].copy_from_slice(&lemma.created.filter());
+    let count = count.min(COUNT_MASK) | lemma.number << COUNT_BITS;
     [words[ROOT], words[EXTRAS], words[COUNT], words[BOARD]] = [root, extras, count, board];
     words
 }
@@ -730,7 +734,8 @@ fn decode_slot(words: &[u64; SLOT_WORDS]) -> LemmaHead {
         bloom: [words[7], words[8], words[9], words[10]],
         excluded: (meta >> 24) as u8,
         cost_log2: cost_log2_of(meta),
-        sets: SetsHandle([words[ROOT], words[EXTRAS], words[COUNT]]),
+        number: words[COUNT] >> COUNT_BITS,
+        sets: SetsHandle([words[ROOT], words[EXTRAS], words[COUNT] & COUNT_MASK]),
     }
 }
 

@@ -39,6 +39,7 @@ pub(crate) fn lemma_of(key: PositionKey, serial: u64, prints: usize, excluded: u
         excluded: boards,
         territory: next(),
         cost: 1 << (next() % 40),
+        number: 0,
     }
 }
 
@@ -61,6 +62,21 @@ fn is_one_of(found: &Lemma, stored: &[Lemma]) -> bool {
 
 fn slot_of(table: &MappedTable, key: PositionKey) -> usize {
     table.slots_of(key).next().expect("the lemma is there").0
+}
+
+#[test]
+fn a_lemma_keeps_its_number() {
+    let table = MappedTable::anonymous(Geometry::get(3, 3).expect("a board"), 1 << 20).expect("a table");
+    let most = (1 << 40) - 1;
+    let lemmas = [0, 1, most].map(|number| Lemma { number, ..lemma_of(7, number, 40, 1) });
+    for (key, lemma) in lemmas.iter().enumerate() {
+        table.store_lemma(key as PositionKey, lemma);
+        let found = read(&table, key as PositionKey);
+        assert_eq!((found.len(), found[0].number, found[0].created.count()), (1, lemma.number, 40));
+    }
+    // The same proof under another number is the same lemma.
+    table.store_lemma(2, &Lemma { number: 5, ..lemmas[2].clone() });
+    assert_eq!(read(&table, 2).len(), 1);
 }
 
 #[test]

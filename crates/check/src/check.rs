@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::rc::Rc;
+use std::sync::mpsc::sync_channel;
 
 use crate::created::{Created, EMPTY};
 use crate::eyes::check_miai;
@@ -210,15 +211,55 @@ impl Checker {
     }
 }
 
+/// Records that the reading thread hands over at a time, and how many such batches may wait.
+const BATCH: usize = 1024;
+const WAITING: usize = 8;
+
 /// Checks a certificate in one pass. `progress` is told now and then how many lemmas have been checked.
 pub fn check(input: impl Read, progress: &mut dyn FnMut(u64)) -> Result<Report, Error> {
     let (header, mut reader) = Reader::new(input)?;
+    let same = header.clone();
+    judge(header, std::iter::repeat_with(|| reader.record(&same)), progress)
+}
+
+/// [`check`], with a second thread that reads the records.
+pub fn check_in_parallel(input: impl Read + Send, progress: &mut dyn FnMut(u64)) -> Result<Report, Error> {
+    std::thread::scope(|scope| {
+        let (send_header, receive_header) = sync_channel(1);
+        let (send, receive) = sync_channel(WAITING);
+        scope.spawn(move || {
+            let (header, mut reader) = match Reader::new(input) {
+                Ok((header, reader)) => (header, reader),
+                Err(error) => return drop(send_header.send(Err(error))),
+            };
+            // Whoever has judged what went before may have gone already.
+            let _ = send_header.send(Ok(header.clone()));
+            let mut is_last = false;
+            while !is_last {
+                let mut batch = Vec::with_capacity(BATCH);
+                while batch.len() < BATCH && !is_last {
+                    let record = reader.record(&header);
+                    is_last = !matches!(record, Ok(Record::Lemma(..)));
+                    batch.push(record);
+                }
+                if send.send(batch).is_err() {
+                    return;
+                }
+            }
+        });
+        let header = receive_header.recv().expect("the reading thread sends the header or an error")?;
+        judge(header, receive.into_iter().flatten(), progress)
+    })
+}
+
+/// Judges the records in their order; the last one is the root or an error.
+fn judge(header: Header, records: impl Iterator<Item = Result<Record, Error>>, progress: &mut dyn FnMut(u64)) -> Result<Report, Error> {
     let need = header.need();
     let mut sets = Sets { sets: Vec::new(), numbers: HashMap::new() };
     sets.number(&[]);
     let mut checker = Checker { header, need, lemmas: Vec::new(), created: Created::new(), sets, kinds: [0; 5] };
-    loop {
-        match reader.record(&checker.header)? {
+    for record in records {
+        match record? {
             Record::Lemma(position, step) => checker.lemma(position, &step).map_err(|condition| Error::Invalid {
                 lemma: Some(checker.lemmas.len() as u64),
                 position: crate::text::position(&checker.header.grid, position),
@@ -238,4 +279,5 @@ pub fn check(input: impl Read, progress: &mut dyn FnMut(u64)) -> Result<Report, 
             progress(checker.lemmas.len() as u64);
         }
     }
+    unreachable!("the last record is the root or an error")
 }

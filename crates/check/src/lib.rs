@@ -13,7 +13,7 @@ pub mod reader;
 pub mod rules;
 mod text;
 
-pub use check::check;
+pub use check::{check, check_in_parallel};
 pub use text::{TextError, write_text};
 
 /// The version of this checker.

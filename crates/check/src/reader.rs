@@ -13,7 +13,7 @@ use crate::rules::{Board, Color, Grid, Position, points};
 const MAX_LEMMAS: u32 = 1 << 29;
 
 /// What the first lines say.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Header {
     /// The board's size.
     pub grid: Grid,

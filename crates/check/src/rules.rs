@@ -72,7 +72,7 @@ pub fn points(mut set: u64) -> impl Iterator<Item = u32> {
 }
 
 /// A size of board: which points are neighbours, and where symmetries take them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Grid {
     /// The number of rows.
     pub rows: u32,

@@ -10,8 +10,9 @@ use crate::compose::{self, Loss};
 use crate::dfpn::{INFINITE, Node, Search, Source, Value, Win};
 use crate::solver::{Control, Limits, Options, Stop};
 use crate::static_leaf::{LeafKind, StaticWin};
+use crate::table::store_in_parts;
 use crate::transfer::Probe;
-use crate::{Counter, Counters, Komi, Lemma, MemoryTable, PositionKey, RegionLimits, Table};
+use crate::{Counter, Counters, Komi, Lemma, PositionKey, RegionLimits, Table};
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::atomic::Ordering;
@@ -87,10 +88,11 @@ pub struct Statement<'a> {
 
 /// Writes a certificate of `statement`, uncompressed, with the lemmas of `table`. `limits` bound what is searched again.
 ///
-/// Recurses once a ply, like the search. Keeps the lemmas written, with their sets, on the heap. With one thread, and the same table, it
-/// writes the same bytes.
+/// Recurses once a ply, like the search. Keeps the lemmas that it has written in `written`, an empty table of the board: what that forgets is
+/// written a second time if it is needed again. The same tables give the same bytes.
 pub fn export(
     table: &dyn Table,
+    written: &dyn Table,
     statement: &Statement<'_>,
     options: Options,
     limits: Limits,
@@ -108,7 +110,7 @@ pub fn export(
         search: Search::new(table, game, komi, options, limits, control),
         control,
         winner,
-        written: MemoryTable::new(geometry),
+        written,
         record: Vec::new(),
         symmetries: symmetry_codes(geometry),
         counts: Exported::default(),
@@ -133,8 +135,8 @@ struct Exporter<'a> {
     search: Search<'a>,
     control: &'a Control,
     winner: Color,
-    /// The lemmas written, in canonical frames, their numbers in their handles.
-    written: MemoryTable,
+    /// The lemmas written, in canonical frames, each with its number.
+    written: &'a dyn Table,
     record: Vec<u8>,
     /// The format's code of each symmetry.
     symmetries: Vec<u8>,
@@ -219,10 +221,11 @@ impl Exporter<'_> {
         let need = self.search.need(self.winner);
         let (search, geometry) = (&mut self.search, self.written.geometry());
         let mut unseen = Counters::default();
-        let probe = search.transfer.probe(&self.written, key(node), node.canonical, &search.history, &|_| need, &mut unseen);
+        let probe = search.transfer.probe(self.written, key(node), node.canonical, &search.history, &|_| need, &mut unseen);
         let Probe::Hit(found) = probe else { return None };
-        let lemma = search.transfer.fetch(&self.written, &found)?;
-        Some((Reference { lemma: found.head.sets.0[0], sym: geometry.inverse(found.sym) }, lemma))
+        // Without its prints `B` looks larger, and what is composed of it may fail its checks: better to write the lemma again.
+        let lemma = search.transfer.fetch_whole(self.written, &found)?;
+        Some((Reference { lemma: found.head.number, sym: geometry.inverse(found.sym) }, lemma))
     }
 
     #[inline(never)]
@@ -281,7 +284,7 @@ impl Exporter<'_> {
     #[inline(never)]
     fn compose_move(&mut self, node: &Node, mv: Move, (reference, lemma): Written) -> Result<Written, ExportError> {
         let (_, reached) = self.child(node, mv).ok_or(ExportError::PathOnly)?;
-        let lemma = compose::win(&self.written, node.position.board, mv, reached.as_ref(), lemma).map_err(path_only)?;
+        let lemma = compose::win(self.written, node.position.board, mv, reached.as_ref(), lemma).map_err(path_only)?;
         self.keep(node, MOVE, lemma, |exporter| {
             exporter.point(node, mv);
             exporter.refer(reference, node.canonical.sym);
@@ -295,7 +298,7 @@ impl Exporter<'_> {
         let mut replies: Vec<(Option<usize>, Option<Reference>)> = Vec::new();
         let pass = node.after_pass();
         let (reference, lemma) = self.extract(&pass)?;
-        loss.reply(&self.written, None, lemma);
+        loss.reply(self.written, None, lemma);
         replies.push((None, Some(reference)));
         let (geometry, sym) = (self.search.geometry, node.canonical.sym);
         for point in bits(geometry.full() & !node.position.board.occupied()) {
@@ -307,7 +310,7 @@ impl Exporter<'_> {
             let at = Some(geometry.map_point(sym, point));
             match answer {
                 Some((reference, lemma)) => {
-                    loss.reply(&self.written, Some(&reached), lemma);
+                    loss.reply(self.written, Some(&reached), lemma);
                     replies.push((at, Some(reference)));
                 }
                 None => {
@@ -386,12 +389,11 @@ impl Exporter<'_> {
         self.write(&record)?;
         self.record = record;
         self.record.clear();
-        let geometry = self.search.geometry;
         // Of several lemmas about a position the table keeps the latest.
-        let lemma = Lemma { cost: number, ..lemma };
-        self.written.store_lemma(key(node), &lemma.clone().map(geometry, node.canonical.sym));
+        let mut lemma = Lemma { number, cost: number, ..lemma };
+        store_in_parts(self.written, key(node), node.canonical.sym, &mut lemma);
         self.counts.lemmas += 1;
-        Ok((Reference { lemma: number, sym: geometry.inverse(node.canonical.sym) }, lemma))
+        Ok((Reference { lemma: number, sym: self.search.geometry.inverse(node.canonical.sym) }, lemma))
     }
 
     /// Sets of points in the node's canonical frame.

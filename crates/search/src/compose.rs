@@ -118,6 +118,7 @@ impl Loss {
             excluded: self.excluded,
             territory: self.territory,
             cost: 0,
+            number: 0,
         })
     }
 }

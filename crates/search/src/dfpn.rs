@@ -16,6 +16,7 @@ use crate::prune::{self, Pruning};
 use crate::solver::{Control, Limits, Options, SearchStats, Stop};
 use crate::static_leaf::{StaticLeaves, StaticWin};
 use crate::statistics::PhaseClock;
+use crate::table::store_in_parts;
 use crate::transfer::{Found, Probe, Transfer};
 use crate::{Ablated, Counter, Counters, Komi, Lemma, Numbers, PositionKey, Table, position_key};
 use std::sync::atomic::Ordering;
@@ -630,22 +631,9 @@ impl<'a> Search<'a> {
     // Out of line like those below, so that the frames of the recursion stay small.
     #[inline(never)]
     fn keep(&mut self, node: &Node, lemma: &mut Lemma) {
-        let (key, sym) = (self.lemma_key(node), node.canonical.sym);
-        let mut parts = match sym {
-            0 => self.table.store_lemma(key, lemma),
-            sym => self.table.store_lemma(key, &lemma.clone().map(self.geometry, sym)),
-        };
         self.stats.lemmas_stored += 1;
         self.stats.counters.stored(lemma.created.count(), lemma.excluded.len());
-        for part in &mut parts {
-            part.sym = self.geometry.compose(self.geometry.inverse(sym), part.sym);
-        }
-        if parts.is_empty() && !lemma.created.is_loaded() {
-            // The table could not keep it either.
-            lemma.created.fold();
-        }
-        lemma.created = std::mem::take(&mut lemma.created).kept_in(parts);
-        lemma.created.unload();
+        store_in_parts(self.table, self.lemma_key(node), node.canonical.sym, lemma);
     }
 
     /// Keeps what rests on skipped moves, for this search only.

@@ -24,12 +24,23 @@ pub struct Lemma {
     pub territory: u64,
     /// Expansions spent on the proof, for replacement in the table.
     pub cost: u64,
+    /// Names the lemma for whoever keeps it in a table of their own, below 2^40; 0 in a table of proofs.
+    pub number: u64,
 }
 
 impl Lemma {
     /// A leaf that needs nothing of the history but `territory`.
     pub(crate) fn leaf(winner: Color, margin: i32, territory: u64) -> Lemma {
-        Lemma { winner, margin: margin as i8, best: None, created: BoardSet::default(), excluded: Vec::new(), territory, cost: 0 }
+        Lemma {
+            winner,
+            margin: margin as i8,
+            best: None,
+            created: BoardSet::default(),
+            excluded: Vec::new(),
+            territory,
+            cost: 0,
+            number: 0,
+        }
     }
 
     /// The same lemma about the image of its position under `sym`: rules and scores are invariant, so the images of `B`, `X` and

@@ -8,7 +8,7 @@ use superko_rules::Geometry;
 /// Lemmas kept for one position; a further one takes the place of the cheapest.
 const ALTERNATIVES: usize = 6;
 
-/// Keeps everything, behind a mutex. The first word of a lemma's handle counts the lemmas stored before it.
+/// Keeps everything, behind a mutex. The first word of a lemma's handle tells it from all others.
 #[derive(Debug)]
 pub struct MemoryTable {
     geometry: &'static Geometry,

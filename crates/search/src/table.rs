@@ -43,6 +43,8 @@ pub struct LemmaHead {
     pub excluded: u8,
     /// Log2 of the expansions spent, rounded down.
     pub cost_log2: u8,
+    /// [`Lemma::number`].
+    pub number: u64,
     /// Where the sets are kept.
     pub sets: SetsHandle,
 }
@@ -59,6 +61,7 @@ impl LemmaHead {
             bloom: lemma.created.filter(),
             excluded: lemma.excluded.len() as u8,
             cost_log2: lemma.cost.max(1).ilog2() as u8,
+            number: lemma.number,
             sets,
         }
     }
@@ -79,6 +82,7 @@ impl LemmaHead {
             excluded,
             territory: self.territory,
             cost: 1 << self.cost_log2.min(62),
+            number: self.number,
         })
     }
 }
@@ -98,6 +102,24 @@ pub struct LemmaSets {
     pub excluded: Vec<Board>,
     /// Parts that make up the prints, as far as the table says.
     pub parts: Vec<SetPart>,
+}
+
+/// Stores a lemma that `sym` leads to the frame of `key`; from then on its `B` is known by the parts that the table keeps.
+pub(crate) fn store_in_parts(table: &dyn Table, key: PositionKey, sym: u8, lemma: &mut Lemma) {
+    let geometry = table.geometry();
+    let mut parts = match sym {
+        0 => table.store_lemma(key, lemma),
+        sym => table.store_lemma(key, &lemma.clone().map(geometry, sym)),
+    };
+    for part in &mut parts {
+        part.sym = geometry.compose(geometry.inverse(sym), part.sym);
+    }
+    if parts.is_empty() && !lemma.created.is_loaded() {
+        // The table could not keep it either.
+        lemma.created.fold();
+    }
+    lemma.created = std::mem::take(&mut lemma.created).kept_in(parts);
+    lemma.created.unload();
 }
 
 /// A shared table of lemmas and of proof numbers. All calls may come from any thread at any time.

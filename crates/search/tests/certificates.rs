@@ -45,7 +45,9 @@ fn tally(condition: Option<Dropped>, board: &str, games: u64) -> Tally {
             let outcome = solve_with(options, &table, &game, komi, limits, &Control::default());
             let Ok((winner, _)) = outcome.verdict else { continue };
             let mut bytes = Vec::new();
-            let exported = export(&table, &Statement { game: &game, komi, winner }, options, limits, &Control::default(), &mut bytes);
+            let written = MemoryTable::new(geometry);
+            let statement = Statement { game: &game, komi, winner };
+            let exported = export(&table, &written, &statement, options, limits, &Control::default(), &mut bytes);
             drop_condition(None);
             let checked = match exported {
                 Ok(_) => superko_check::check(&bytes[..], &mut |_| {}).is_ok(),

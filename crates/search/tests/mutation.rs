@@ -21,7 +21,14 @@ fn selftest_without(condition: Option<Dropped>, board: &str, seed: u64, cases: u
         drop_condition(condition);
         selftest(&options, &mut |_| {})
     };
-    std::thread::Builder::new().stack_size(256 << 20).spawn(run).unwrap().join().unwrap()
+    on_deep_stack(run)
+}
+
+fn on_deep_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(256 << 20).spawn_scoped(scope, work).unwrap();
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// The selftest finds the fault, and on the very case that shows it the whole solver is right.
@@ -94,11 +101,13 @@ fn told_apart_by(options: Options, condition: Dropped, game: &Game) {
     let value = Oracle::new(1_000_000).value(game).expect("the fixture is small");
     let priors = [Prior::builtin(), Prior::uniform().leak(), Prior::random(1).leak(), Prior::random(2).leak()];
     let with = |prior: &&'static Prior| Options { prior, ..options };
-    assert!(priors.iter().all(|prior| value_without(None, with(prior), game) == value), "the whole solver");
-    assert!(
-        priors.iter().any(|prior| value_without(Some(condition), with(prior), game) != value),
-        "{condition:?} makes no difference here"
-    );
+    on_deep_stack(|| {
+        assert!(priors.iter().all(|prior| value_without(None, with(prior), game) == value), "the whole solver");
+        assert!(
+            priors.iter().any(|prior| value_without(Some(condition), with(prior), game) != value),
+            "{condition:?} makes no difference here"
+        );
+    });
 }
 
 /// Where look-ahead for the side to move would decide first, before the other side's region game can go wrong.

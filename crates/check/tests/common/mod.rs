@@ -1,6 +1,7 @@
 //! Writes certificates, right and wrong ones.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use superko_check::{Error, Report};
 
 pub const BLACK: u8 = 0;
@@ -116,7 +117,13 @@ impl Writer {
 }
 
 pub fn check(file: &[u8]) -> Result<Report, Error> {
-    superko_check::check(file, &mut |_| {})
+    let checked = superko_check::check(file, &mut |_| {});
+    // Not each time, since a thread takes longer than most of these checks.
+    static CHECKS: AtomicU32 = AtomicU32::new(0);
+    if CHECKS.fetch_add(1, Ordering::Relaxed).is_multiple_of(32) {
+        assert_eq!(superko_check::check_in_parallel(file, &mut |_| {}), checked);
+    }
+    checked
 }
 
 #[track_caller]

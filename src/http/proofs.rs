@@ -1,0 +1,105 @@
+//! `/v1/proofs`: what finished jobs have proved, and the certificates.
+
+use super::blocking;
+use super::problem::Problem;
+use crate::engine::Engine;
+use crate::proofs::{ProofError, ProofId, no_certificate};
+use crate::report::SolveReport;
+use axum::Json;
+use axum::body::Body;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tower_http::services::ServeFile;
+
+type Id = Result<Path<String>, PathRejection>;
+
+fn read_id(path: Id) -> Result<String, Problem> {
+    path.map(|Path(text)| text).map_err(|rejection| ProofError::NotFound(rejection.body_text()).into())
+}
+
+fn proof_json(id: ProofId, report: &SolveReport) -> Result<Value, Problem> {
+    let mut json = json!({"id": id.to_string(), "job": id.job});
+    let report = serde_json::to_value(report).map_err(|error| Problem::internal(&error))?;
+    if let (Value::Object(fields), Value::Object(report)) = (&mut json, report) {
+        fields.extend(report);
+        fields.entry("certificate").or_insert(Value::Null);
+    }
+    Ok(json)
+}
+
+/// `GET /v1/proofs/{id}`.
+pub async fn show(State(engine): State<Arc<Engine>>, path: Id) -> Result<Response, Problem> {
+    let (id, _, report) = engine.proof(&read_id(path)?)?;
+    Ok(Json(proof_json(id, &report)?).into_response())
+}
+
+/// `GET /v1/proofs/{id}/certificate`: the file, whole or in part. Its entity tag is the SHA-256 of the content.
+pub async fn certificate(State(engine): State<Arc<Engine>>, path: Id, mut request: Request) -> Result<Response, Problem> {
+    let (id, _, proof) = engine.proof(&read_id(path)?)?;
+    let Some(certificate) = &proof.certificate else { return Err(no_certificate(id, &proof).into()) };
+    let tag = format!("\"{}\"", certificate.sha256);
+    let tag_header = HeaderValue::from_str(&tag).map_err(|error| Problem::internal(&error))?;
+    let headers = request.headers_mut();
+    if names(headers, header::IF_NONE_MATCH, &tag) == Some(true) {
+        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag_header)]).into_response());
+    }
+    if names(headers, header::IF_MATCH, &tag) == Some(false) {
+        let detail = format!("the entity tag of the certificate is {tag}, which If-Match does not name");
+        return Err(Problem::new(StatusCode::PRECONDITION_FAILED, "precondition_failed", detail));
+    }
+    // A part of another file than the client has begun with would be of no use to it: then it gets the whole.
+    if headers.get(header::IF_RANGE).is_some_and(|value| value.as_bytes() != tag.as_bytes()) {
+        headers.remove(header::RANGE);
+    }
+    // The service that sends the file has tags of its own.
+    for condition in [header::IF_NONE_MATCH, header::IF_MATCH, header::IF_RANGE, header::IF_MODIFIED_SINCE, header::IF_UNMODIFIED_SINCE] {
+        headers.remove(condition);
+    }
+    let file = engine.certificate_path(id);
+    let unreadable = |error: String| Problem::from(ProofError::Unreadable { id, error });
+    let found = tokio::fs::metadata(&file).await.map_err(|error| unreadable(error.to_string()))?.len();
+    if found != certificate.bytes {
+        return Err(unreadable(format!("{} has {found} bytes, expected {}", file.display(), certificate.bytes)));
+    }
+    let sent = ServeFile::new(&file).try_call(request).await.map_err(|error| unreadable(error.to_string()))?;
+    let mut sent = sent.map(Body::new);
+    match sent.status() {
+        StatusCode::OK | StatusCode::PARTIAL_CONTENT => {}
+        StatusCode::RANGE_NOT_SATISFIABLE => {
+            let detail = format!("the Range is not within the certificate's {found} bytes, or no single range of bytes");
+            let problem = Problem::new(StatusCode::RANGE_NOT_SATISFIABLE, "range_not_satisfiable", detail);
+            return Ok(([(header::CONTENT_RANGE, format!("bytes */{found}"))], problem).into_response());
+        }
+        status => return Err(unreadable(format!("{}: status {status}", file.display()))),
+    }
+    let winner = proof.winner.as_deref().unwrap_or("unknown");
+    let name = format!("attachment; filename=\"{}_{:.1}_{winner}_{id}.sgc\"", proof.board, proof.komi);
+    let headers = sent.headers_mut();
+    headers.insert(header::ETAG, tag_header);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/zstd"));
+    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).map_err(|error| Problem::internal(&error))?);
+    Ok(sent)
+}
+
+/// Whether a header of entity tags names `tag`, or any; `None` without the header.
+fn names(headers: &HeaderMap, name: header::HeaderName, tag: &str) -> Option<bool> {
+    let mut values = headers.get_all(name).iter().peekable();
+    values.peek()?;
+    let tags = |value: &HeaderValue| {
+        let text = value.to_str().unwrap_or_default();
+        text.split(',').map(|one| one.trim()).any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
+    };
+    Some(values.any(tags))
+}
+
+/// `POST /v1/proofs/{id}/verifications`: has the certificate checked now; the proof, with what came of it.
+pub async fn verify(State(engine): State<Arc<Engine>>, path: Id) -> Result<Response, Problem> {
+    let text = read_id(path)?;
+    let (id, _, _) = engine.proof(&text)?;
+    let report = blocking(move || engine.verify_proof(&text)).await??;
+    Ok(Json(proof_json(id, &report)?).into_response())
+}

@@ -1,0 +1,216 @@
+//! Proofs of finished jobs, and their certificates: one file each in the data directory, written and checked by the solver thread, checked
+//! again when a client asks.
+
+use crate::certificate::{CertificateError, Source, verify, write_certificate};
+use crate::engine::{Engine, Running, Stage, locked};
+use crate::jobs::{Job, JobError};
+use crate::report::SolveReport;
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use superko_rules::Color;
+use superko_search::{Komi, Limits, Statement};
+use superko_storage::MappedTable;
+
+/// Names a proof: the job that found it, and which of the job's proofs it is, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProofId {
+    /// The job.
+    pub job: u64,
+    /// From 1.
+    pub number: usize,
+}
+
+impl fmt::Display for ProofId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.job, self.number)
+    }
+}
+
+impl FromStr for ProofId {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<ProofId, ()> {
+        let (job, number) = text.split_once('-').ok_or(())?;
+        let id = ProofId { job: job.parse().map_err(|_| ())?, number: number.parse().map_err(|_| ())? };
+        // One name for one proof: no signs, no zeros in front.
+        if id.to_string() == text { Ok(id) } else { Err(()) }
+    }
+}
+
+/// Why a proof or its certificate cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ProofError {
+    /// No such proof.
+    #[error("there is no proof {0:?}: the proofs of a job are listed in its field proofs")]
+    NotFound(String),
+    /// It was not asked for, or could not be written.
+    #[error("proof {id} has no certificate: {reason}")]
+    NoCertificate {
+        /// The proof.
+        id: ProofId,
+        /// Why not, and what to do.
+        reason: String,
+    },
+    /// Another check is under way.
+    #[error("another certificate is being checked: try again later")]
+    Busy,
+    /// The daemon stops.
+    #[error("the server is shutting down")]
+    Stopping,
+    /// The file cannot be read.
+    #[error("the certificate of proof {id} cannot be read: {error}")]
+    Unreadable {
+        /// The proof.
+        id: ProofId,
+        /// What the system says.
+        error: String,
+    },
+    /// What came of the check could not be recorded.
+    #[error(transparent)]
+    Job(#[from] JobError),
+}
+
+/// The certificate was given up because the job is to stop.
+#[derive(Debug)]
+pub struct Asked;
+
+impl Engine {
+    /// Where a proof's certificate is kept, if it has one.
+    pub fn certificate_path(&self, id: ProofId) -> PathBuf {
+        self.data_dir.join("certificates").join(format!("{id}.sgc"))
+    }
+
+    /// A proof with the job that found it.
+    pub fn proof(&self, text: &str) -> Result<(ProofId, Arc<Job>, SolveReport), ProofError> {
+        let not_found = || ProofError::NotFound(text.to_owned());
+        let id: ProofId = text.parse().map_err(|()| not_found())?;
+        let job = self.jobs.get(id.job).ok_or_else(not_found)?;
+        let report = job.proof(id.number).ok_or_else(not_found)?;
+        Ok((id, job, report))
+    }
+
+    /// Has the certificate of a proof checked once more, and records what came of it. Blocks for as long as the checker takes.
+    pub fn verify_proof(&self, text: &str) -> Result<SolveReport, ProofError> {
+        let (id, job, mut proof) = self.proof(text)?;
+        let Some(mut certificate) = proof.certificate.take() else { return Err(no_certificate(id, &proof)) };
+        let Ok(_one_at_a_time) = self.verifying.try_lock() else { return Err(ProofError::Busy) };
+        let unreadable = |error: String| ProofError::Unreadable { id, error };
+        let (komi, winner) = claim(&proof).ok_or_else(|| unreadable("the record names no winner".to_owned()))?;
+        let statement = Statement { game: &job.request.position.game, komi, winner };
+        match verify(&self.certificate_path(id), &statement, &mut certificate, self.stopping()) {
+            Ok(()) => self.judged(id, &certificate.error),
+            Err(CertificateError::Stopped) => return Err(ProofError::Stopping),
+            Err(error) => {
+                self.metrics.verification("failed");
+                return Err(unreadable(error.to_string()));
+            }
+        }
+        proof.certificate = Some(certificate);
+        self.jobs.set_proof(id, &proof)?;
+        Ok(proof)
+    }
+
+    /// Counts a judgement of the checker; a rejection is never silent.
+    fn judged(&self, id: ProofId, error: &Option<String>) {
+        self.metrics.verification(if error.is_some() { "rejected" } else { "accepted" });
+        if let Some(error) = error {
+            let file = self.certificate_path(id);
+            tracing::error!(proof = %id, file = %file.display(), error, "a certificate was REJECTED");
+        }
+    }
+
+    /// Writes the certificate of a proof just found, if the job asks for it, and has it checked. What fails is told in the report.
+    pub fn certify(
+        &self,
+        table: &MappedTable,
+        limits: Limits,
+        job: &Job,
+        running: &Running,
+        number: usize,
+        report: &mut SolveReport,
+    ) -> Result<(), Asked> {
+        if !job.request.certificate {
+            return Ok(());
+        }
+        let Some((komi, winner)) = claim(report) else { return Ok(()) };
+        let stage = |stage| locked(&running.progress).stage = stage;
+        stage(Stage::Certificate);
+        let id = ProofId { job: job.id, number };
+        let path = self.certificate_path(id);
+        let statement = Statement { game: &job.request.position.game, komi, winner };
+        let source = Source { table, memory_bytes: self.certificate_bytes, options: self.options(), limits, control: &running.control };
+        let written = path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(|error| CertificateError::Io(path.clone(), error));
+        let written = written.and_then(|()| write_certificate(&path, &source, &statement));
+        let checked = written.and_then(|mut written| {
+            self.metrics.certificate("written");
+            if job.request.verify {
+                stage(Stage::Verification);
+                verify(&path, &statement, &mut written, &running.control.stop)?;
+                self.judged(id, &written.error);
+            }
+            Ok(written)
+        });
+        stage(Stage::Search);
+        match checked {
+            Ok(written) => report.certificate = Some(written),
+            // A certificate that is written but not checked is written again when the job goes on.
+            Err(_) if running.control.stop.load(Relaxed) => return Err(Asked),
+            Err(error) => {
+                self.metrics.certificate("failed");
+                tracing::warn!(proof = %id, %error, "no certificate");
+                report.certificate_error = Some(error.to_string());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a proof has no certificate.
+pub fn no_certificate(id: ProofId, proof: &SolveReport) -> ProofError {
+    let reason = match &proof.certificate_error {
+        Some(error) => error.clone(),
+        None => "its job did not ask for one; submit the job again with \"certificate\": true".to_owned(),
+    };
+    ProofError::NoCertificate { id, reason }
+}
+
+/// Who wins at which komi.
+fn claim(report: &SolveReport) -> Option<(Komi, Color)> {
+    let winner = match report.winner.as_deref()? {
+        "black" => Color::Black,
+        "white" => Color::White,
+        _ => return None,
+    };
+    Some((Komi::from_f64(report.komi).ok()?, winner))
+}
+
+/// Removes what a crash left half written. Called before anything is written.
+pub fn remove_parts(data_dir: &std::path::Path) -> std::io::Result<()> {
+    let entries = match std::fs::read_dir(data_dir.join("certificates")) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "part") {
+            std::fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proof_has_one_name() {
+        assert_eq!("12-1".parse(), Ok(ProofId { job: 12, number: 1 }));
+        for text in ["", "12", "-1", "12-", "+12-1", "012-1", "12-01", "12-1-1", "../12-1", "12-1/", "1e1-1", "99999999999999999999-1"] {
+            assert_eq!(text.parse::<ProofId>(), Err(()), "{text:?}");
+        }
+    }
+}
