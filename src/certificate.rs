@@ -70,12 +70,12 @@ impl fmt::Display for CertificateError {
 
 impl std::error::Error for CertificateError {}
 
-/// A file on the way to its name; nobody else writes to it.
+/// A file on the way to its name; nobody else writes to it. It is removed if it gets none.
 #[derive(Debug)]
 pub struct NewFile {
     /// To write to.
     pub file: File,
-    path: PathBuf,
+    path: Option<PathBuf>,
 }
 
 impl NewFile {
@@ -89,28 +89,42 @@ impl NewFile {
             name.push(format!(".{}-{number}.part", std::process::id()));
             match File::create_new(&name) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 1000 => {}
-                created => return Ok(NewFile { file: created?, path: name.into() }),
+                created => return Ok(NewFile { file: created?, path: Some(name.into()) }),
             }
         }
         unreachable!("the last try returns")
     }
 
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        self.path.as_deref().expect("only those who take the file take its path")
+    }
+
     /// Gives the whole file its name, durably, in place of what was there.
-    pub fn give_name(self, path: &Path) -> io::Result<()> {
+    pub fn give_name(mut self, path: &Path) -> io::Result<()> {
         self.file.sync_all()?;
-        std::fs::rename(&self.path, path)?;
+        std::fs::rename(self.path(), path)?;
+        self.path = None;
         File::open(path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))?.sync_all()
     }
 
-    /// Removes it.
-    pub fn remove(self) {
-        let _ = std::fs::remove_file(self.path);
+    /// Leaves it under the name that it has; which one.
+    fn leave(mut self) -> PathBuf {
+        self.path.take().expect("only those who take the file take its path")
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            let _ = std::fs::remove_file(path);
+        }
     }
 }
 
 /// Fails as [`write_verified`] would for want of a place to write to.
 pub fn check_target(path: &Path) -> io::Result<()> {
-    NewFile::beside(path).map(NewFile::remove)
+    NewFile::beside(path).map(drop)
 }
 
 /// Where a certificate's lemmas come from.
@@ -140,12 +154,9 @@ pub fn write_certificate(path: &Path, source: &Source<'_>, statement: &Statement
 /// was there before.
 pub fn write_verified(path: &Path, source: &Source<'_>, statement: &Statement<'_>) -> Result<CertificateReport, CertificateError> {
     let (new, mut report) = write_new(path, source, statement)?;
-    if let Err(error) = verify(&new.path, statement, &mut report, &source.control.stop) {
-        new.remove();
-        return Err(error);
-    }
+    verify(new.path(), statement, &mut report, &source.control.stop)?;
     match report.error {
-        Some(error) => Err(CertificateError::Rejected(new.path, error)),
+        Some(error) => Err(CertificateError::Rejected(new.leave(), error)),
         None => {
             new.give_name(path).map_err(|error| CertificateError::Io(path.to_owned(), error))?;
             Ok(report)
@@ -157,24 +168,18 @@ fn write_new(path: &Path, source: &Source<'_>, statement: &Statement<'_>) -> Res
     let new = NewFile::beside(path).map_err(|error| CertificateError::Io(path.to_owned(), error))?;
     match write_to(&new.file, source, statement) {
         Ok(report) => Ok((new, report)),
-        Err(error) => {
-            let part = new.path.clone();
-            new.remove();
-            Err(match error {
-                ExportError::Io(error) => CertificateError::Io(part, error),
-                error => CertificateError::Export(error),
-            })
-        }
+        Err(ExportError::Io(error)) => Err(CertificateError::Io(path.to_owned(), error)),
+        Err(error) => Err(CertificateError::Export(error)),
     }
 }
 
 fn write_to(file: &File, source: &Source<'_>, statement: &Statement<'_>) -> Result<CertificateReport, ExportError> {
     let Source { table, memory_bytes, options, limits, control } = *source;
-    let written = MappedTable::anonymous(table.geometry(), memory_bytes).map_err(io::Error::other)?;
-    let file = Hashing { inner: BufWriter::new(file), hash: Sha256::new(), bytes: 0 };
+    let written = MappedTable::anonymous(table.geometry(), memory_bytes).map_err(io::Error::other)?.with_large_sets();
+    let file = Hashing::new(BufWriter::new(file));
     let mut encoder = zstd::Encoder::new(file, COMPRESSION)?;
     encoder.include_checksum(true)?;
-    let mut out = Bounded { out: &mut encoder, written: &written };
+    let mut out = Bounded { out: &mut encoder, written: &written, records: 0 };
     let exported = export(table, &written, statement, options, limits, control, &mut out)?;
     let mut file = encoder.finish()?;
     file.flush()?;
@@ -194,10 +199,14 @@ fn write_to(file: &File, source: &Source<'_>, statement: &Statement<'_>) -> Resu
 /// that nothing is known.
 pub fn verify(path: &Path, statement: &Statement<'_>, report: &mut CertificateReport, stop: &AtomicBool) -> Result<(), CertificateError> {
     let io = |error| CertificateError::Io(path.to_owned(), error);
-    let mut file = Hashing { inner: Stoppable { file: File::open(path).map_err(io)?, stop }, hash: Sha256::new(), bytes: 0 };
+    let mut file = Hashing::new(Stoppable { file: File::open(path).map_err(io)?, stop });
     let told = superko_check::check(BufReader::with_capacity(1 << 16, &mut file), &mut |_| {});
     if stop.load(Relaxed) {
         return Err(CertificateError::Stopped);
+    }
+    // What cannot be read is not known to be bad.
+    if let Some(error) = file.failure.take() {
+        return Err(io(error));
     }
     // A checker that has seen enough leaves the rest.
     io::copy(&mut file, &mut io::sink()).map_err(io)?;
@@ -212,6 +221,13 @@ pub fn verify(path: &Path, statement: &Statement<'_>, report: &mut CertificateRe
     report.checker = Some(format!("superko-check {}", superko_check::VERSION));
     report.error = error;
     Ok(())
+}
+
+/// SHA-256 of what is read to the end, in hexadecimal.
+pub fn sha256(mut input: impl Read) -> io::Result<String> {
+    let mut hashing = Hashing::new(io::sink());
+    io::copy(&mut input, &mut hashing)?;
+    Ok(hexadecimal(hashing.hash))
 }
 
 fn hexadecimal(hash: Sha256) -> String {
@@ -243,6 +259,14 @@ struct Hashing<T> {
     inner: T,
     hash: Sha256,
     bytes: u64,
+    /// Why a read failed.
+    failure: Option<io::Error>,
+}
+
+impl<T> Hashing<T> {
+    fn new(inner: T) -> Hashing<T> {
+        Hashing { inner, hash: Sha256::new(), bytes: 0, failure: None }
+    }
 }
 
 impl<W: Write> Write for Hashing<W> {
@@ -260,7 +284,11 @@ impl<W: Write> Write for Hashing<W> {
 
 impl<R: Read> Read for Hashing<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
+        let read = self.inner.read(buffer).inspect_err(|error| {
+            if error.kind() != io::ErrorKind::Interrupted {
+                self.failure = Some(error.kind().into());
+            }
+        })?;
         self.hash.update(&buffer[..read]);
         self.bytes += read as u64;
         Ok(read)
@@ -286,12 +314,15 @@ impl Read for Stoppable<'_> {
 struct Bounded<'a, W> {
     out: W,
     written: &'a MappedTable,
+    /// Writes so far, one a record.
+    records: u64,
 }
 
 impl<W: Write> Write for Bounded<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let TableOccupancy { bytes: size, evicted, lemma_slots, sets_bytes, sets_new_bytes, .. } = self.written.occupancy();
-        if evicted > lemma_slots || sets_new_bytes / 4 > sets_bytes {
+        let TableOccupancy { bytes: size, lemmas, evicted, lemma_slots, sets_bytes, sets_new_bytes, .. } = self.written.occupancy();
+        self.records += 1;
+        if evicted > lemma_slots || sets_new_bytes / 4 > sets_bytes || self.records / 4 > lemmas + 1000 {
             return Err(io::Error::new(
                 io::ErrorKind::OutOfMemory,
                 format!("the certificate's lemmas do not fit in {size} bytes of memory: allow it more"),

@@ -5,11 +5,11 @@ use crate::jobs::{Job, JobError, Jobs, Live, State};
 use crate::metrics::Metrics;
 use crate::report::{Counts, Step};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use superko_rules::Geometry;
 use superko_search::{Bounds, Control, Options, Prior};
 use superko_storage::{CheckpointReport, MappedTable, Store, TableOrigin};
@@ -105,6 +105,8 @@ pub struct Engine {
     pub certificate_bytes: u64,
     /// Held while a client has a certificate checked.
     pub verifying: Mutex<()>,
+    /// Certificate files that have been found to be what the record says, with their size and time of change.
+    pub whole_files: Mutex<HashMap<PathBuf, (u64, SystemTime)>>,
     /// Search threads of a job.
     threads: usize,
     prior: &'static Prior,
@@ -148,6 +150,7 @@ impl Engine {
             table_bytes: settings.table_bytes,
             certificate_bytes: settings.certificate_bytes,
             verifying: Mutex::default(),
+            whole_files: Mutex::default(),
             threads: settings.threads,
             prior: settings.prior,
             table: RwLock::default(),

@@ -1,18 +1,22 @@
 //! Proofs of finished jobs, and their certificates: one file each in the data directory, written and checked by the solver thread, checked
 //! again when a client asks.
 
-use crate::certificate::{CertificateError, Source, verify, write_certificate};
+use crate::certificate::{CertificateError, CertificateReport, Source, sha256, verify, write_certificate};
 use crate::engine::{Engine, Running, Stage, locked};
 use crate::jobs::{Job, JobError};
 use crate::report::SolveReport;
 use std::fmt;
+use std::fs::File;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, TryLockError};
 use superko_rules::Color;
 use superko_search::{Komi, Limits, Statement};
 use superko_storage::MappedTable;
+
+/// A value has two.
+const MOST_PROOFS: usize = 2;
 
 /// Names a proof: the job that found it, and which of the job's proofs it is, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,11 +96,46 @@ impl Engine {
         Ok((id, job, report))
     }
 
+    /// The file of a proof's certificate, whose content is what the record says. Hashes it the first time, and when it has changed.
+    pub fn whole_file(&self, id: ProofId, certificate: &CertificateReport) -> Result<PathBuf, ProofError> {
+        let path = self.certificate_path(id);
+        let unreadable = |error: std::io::Error| ProofError::Unreadable { id, error: format!("{}: {error}", path.display()) };
+        let file = File::open(&path).map_err(unreadable)?;
+        let metadata = file.metadata().map_err(unreadable)?;
+        let state = (metadata.len(), metadata.modified().map_err(unreadable)?);
+        if locked(&self.whole_files).get(&path) == Some(&state) {
+            return Ok(path);
+        }
+        let sha256 = sha256(file).map_err(unreadable)?;
+        if sha256 != certificate.sha256 {
+            let error = format!(
+                "{} has changed: its SHA-256 is {sha256}, that on record {}; POST to verifications, restore the file from a backup",
+                path.display(),
+                certificate.sha256
+            );
+            return Err(ProofError::Unreadable { id, error });
+        }
+        locked(&self.whole_files).insert(path.clone(), state);
+        Ok(path)
+    }
+
+    /// Removes the certificates of a job that will have no proofs.
+    pub fn remove_certificates(&self, job: u64) {
+        for number in 1..=MOST_PROOFS {
+            let _ = std::fs::remove_file(self.certificate_path(ProofId { job, number }));
+        }
+    }
+
     /// Has the certificate of a proof checked once more, and records what came of it. Blocks for as long as the checker takes.
     pub fn verify_proof(&self, text: &str) -> Result<SolveReport, ProofError> {
         let (id, job, mut proof) = self.proof(text)?;
         let Some(mut certificate) = proof.certificate.take() else { return Err(no_certificate(id, &proof)) };
-        let Ok(_one_at_a_time) = self.verifying.try_lock() else { return Err(ProofError::Busy) };
+        let _one_at_a_time = match self.verifying.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::WouldBlock) => return Err(ProofError::Busy),
+            // A check that panicked has changed nothing.
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        };
         let unreadable = |error: String| ProofError::Unreadable { id, error };
         let (komi, winner) = claim(&proof).ok_or_else(|| unreadable("the record names no winner".to_owned()))?;
         let statement = Statement { game: &job.request.position.game, komi, winner };

@@ -36,6 +36,13 @@ enum End {
     Fault(String),
 }
 
+impl End {
+    /// Whether it changes a job in this state. A rejected certificate must not be lost to a cancel.
+    fn belongs_to(&self, state: State) -> bool {
+        state == State::Running || state == State::Cancelled && matches!(self, End::Rejected(..))
+    }
+}
+
 /// Starts the solver thread. It ends once the engine stops.
 pub fn spawn_solver(engine: Arc<Engine>) -> std::io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name("solver".to_owned()).stack_size(STACK_BYTES).spawn(move || {
@@ -133,6 +140,9 @@ fn finish(engine: &Engine, job: &Job, running: &Running, end: End) {
     if let End::Asked = end {
         // A cancelled job keeps the bounds it had, once the lemmas behind them are in the store.
         let cancelled = |job: &Job| job.data.state == State::Cancelled;
+        if engine.jobs.get(job.id).is_some_and(|job| cancelled(&job)) {
+            engine.remove_certificates(job.id);
+        }
         if engine.jobs.get(job.id).is_some_and(|job| cancelled(&job)) && engine.checkpoint().is_ok() {
             let kept = engine.jobs.update(job.id, &[], |job| {
                 job.absorb(&running.live());
@@ -144,7 +154,7 @@ fn finish(engine: &Engine, job: &Job, running: &Running, end: End) {
         }
         return;
     }
-    while engine.jobs.get(job.id).is_some_and(|job| job.data.state == State::Running) {
+    while engine.jobs.get(job.id).is_some_and(|job| end.belongs_to(job.data.state)) {
         // A result is acknowledged only with its lemmas in the store.
         let stored = match &end {
             End::Fault(_) => Ok(()),
@@ -173,7 +183,7 @@ fn store_end(engine: &Engine, job: &Job, running: &Running, end: &End) -> Result
     };
     let mut changed = false;
     let ended = engine.jobs.update(job.id, &proofs, |job| {
-        if job.data.state != State::Running {
+        if !end.belongs_to(job.data.state) {
             return Ok(false);
         }
         changed = true;
@@ -225,15 +235,15 @@ fn certify<'a>(
     running: &Running,
     proofs: impl IntoIterator<Item = &'a mut SolveReport>,
 ) -> Result<Option<String>, End> {
-    let mut rejected = None;
     for (index, proof) in proofs.into_iter().enumerate() {
         let limits = limits_left(job, running);
         engine.certify(table, limits, job, running, index + 1, proof).map_err(|Asked| End::Asked)?;
         if let Some(error) = proof.certificate.as_ref().and_then(|certificate| certificate.error.as_ref()) {
-            rejected = Some(format!("the certificate of proof {} was rejected, which must not happen: {error}", index + 1));
+            // At once: nothing may come between that would lose it.
+            return Ok(Some(format!("the certificate of proof {} was rejected, which must not happen: {error}", index + 1)));
         }
     }
-    Ok(rejected)
+    Ok(None)
 }
 
 /// How a run ends that proved what was asked.

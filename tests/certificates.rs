@@ -432,13 +432,20 @@ fn the_daemon_writes_checks_and_hands_out_certificates() {
         let (status, _, problem) = fetch(&daemon, &name, &[("range", "bytes=99999999-")]);
         let problem: Value = serde_json::from_slice(&problem).expect("JSON");
         assert_eq!((status, &problem["code"]), (416, &json!("range_not_satisfiable")));
-        for tags in [&*tag, "\"x\", *", &format!("\"x\", W/{tag}")] {
+        for tags in [&*tag, "*", &format!("\"x\", W/{tag}")] {
             let (status, headers, body) = fetch(&daemon, &name, &[("if-none-match", tags)]);
             assert_eq!((status, headers["etag"].to_str().ok(), body.len()), (304, Some(&*tag), 0));
         }
         assert_eq!(fetch(&daemon, &name, &[("if-none-match", "\"x\"")]).0, 200);
         assert_eq!(fetch(&daemon, &name, &[("if-match", "\"x\"")]).0, 412);
+        assert_eq!(fetch(&daemon, &name, &[("if-match", &*format!("W/{tag}"))]).0, 412, "weak tags do not match strongly");
         assert_eq!(fetch(&daemon, &name, &[("if-match", &*tag)]).0, 200);
+        assert_eq!(fetch(&daemon, &name, &[("range", "lines=1-2")]).2, body);
+        assert_eq!(fetch(&daemon, &name, &[("range", "bytes=0-1,5-6")]).2, body);
+        let mut head =
+            agent().head(daemon.url(&format!("/v1/proofs/{name}/certificate"))).header("range", "bytes=0-1").call().expect("an answer");
+        assert_eq!((head.status().as_u16(), head.headers()["content-length"].to_str().ok()), (200, Some(&*body.len().to_string())));
+        assert!(head.body_mut().read_to_vec().expect("a body").is_empty());
     }
     assert_eq!(daemon.metric("superko_certificates_total{outcome=\"written\"}"), 2.0);
     assert_eq!(daemon.metric("superko_verifications_total{outcome=\"accepted\"}"), 2.0);
@@ -478,6 +485,12 @@ fn a_certificate_that_was_changed_is_rejected_out_loud() {
     let (status, proof) = verify(&daemon, "1-1");
     assert_eq!((status, &proof["certificate"]["verified"]), (200, &json!(false)), "{proof}");
     assert!(proof["certificate"]["error"].as_str().is_some_and(|error| error.contains("changed")), "{proof}");
+    let (status, _, problem) = fetch(&daemon, "1-1", &[]);
+    assert_eq!(
+        (status, String::from_utf8_lossy(&problem).contains("has changed")),
+        (500, true),
+        "it is not handed out under a tag that is not its own"
+    );
     let verified = superko(&["proof", "verify", "1-1", "--server", &daemon.url("")]);
     assert_eq!(verified.status.code(), Some(1), "{verified:?}");
     assert_eq!(daemon.metric("superko_verifications_total{outcome=\"rejected\"}"), 2.0);

@@ -151,11 +151,14 @@ impl Server {
         self.answer(Self::agent(None).post(self.url(path)).send_empty())
     }
 
-    /// Copies what is at a path; how many bytes that were.
-    pub fn fetch(&self, path: &str, out: &mut dyn Write) -> Result<u64, Failure> {
+    /// Copies what is at a path; how many bytes that were, and its entity tag.
+    pub fn fetch(&self, path: &str, out: &mut dyn Write) -> Result<(u64, String), Failure> {
         match Self::agent(None).get(self.url(path)).call() {
-            Ok(mut response) if response.status().is_success() => std::io::copy(&mut response.body_mut().as_reader(), out)
-                .map_err(|error| Failure::other(format!("--server {}{path}: {error}", self.server))),
+            Ok(mut response) if response.status().is_success() => {
+                let tag = response.headers().get("etag").and_then(|tag| tag.to_str().ok()).unwrap_or_default().to_owned();
+                let copied = std::io::copy(&mut response.body_mut().as_reader(), out);
+                copied.map(|bytes| (bytes, tag)).map_err(|error| Failure::other(format!("--server {}{path}: {error}", self.server)))
+            }
             refused => self.answer(refused).and_then(|_| Err(Failure::other("the server's answer is neither the file nor an error"))),
         }
     }

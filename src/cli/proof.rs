@@ -2,9 +2,10 @@
 
 use super::job::{Server, text};
 use super::{FAILED, Failure, PROVED, print_json, print_line};
-use crate::certificate::NewFile;
+use crate::certificate::{NewFile, sha256};
 use clap::{Args, Subcommand};
 use serde_json::Value;
+use std::fs::File;
 use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
@@ -48,14 +49,11 @@ pub fn run(command: &Command) -> Result<u8, Failure> {
         Command::Certificate(Fetch { one, file }) => {
             let failed = |error| Failure::other(format!("{}: {error}", file.display()));
             let mut new = NewFile::beside(file).map_err(|error| Failure::bad_input(format!("{}: {error}", file.display())))?;
-            let fetched = one.server.fetch(&one.path("/certificate"), &mut new.file);
-            let bytes = match fetched {
-                Ok(bytes) => bytes,
-                Err(failure) => {
-                    new.remove();
-                    return Err(failure);
-                }
-            };
+            let (bytes, tag) = one.server.fetch(&one.path("/certificate"), &mut new.file)?;
+            let sha256 = File::open(new.path()).and_then(sha256).map_err(failed)?;
+            if tag != format!("\"{sha256}\"") {
+                return Err(Failure::other(format!("what came has SHA-256 {sha256}, the server's record says {tag}: have it verified")));
+            }
             new.give_name(file).map_err(failed)?;
             print_line(&format!("{}: {bytes} bytes; superko check {} judges it", file.display(), file.display()));
             Ok(PROVED)

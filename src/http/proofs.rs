@@ -9,7 +9,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -43,55 +43,59 @@ pub async fn certificate(State(engine): State<Arc<Engine>>, path: Id, mut reques
     let Some(certificate) = &proof.certificate else { return Err(no_certificate(id, &proof).into()) };
     let tag = format!("\"{}\"", certificate.sha256);
     let tag_header = HeaderValue::from_str(&tag).map_err(|error| Problem::internal(&error))?;
+    let is_get = request.method() == Method::GET;
     let headers = request.headers_mut();
-    if names(headers, header::IF_NONE_MATCH, &tag) == Some(true) {
-        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag_header)]).into_response());
-    }
-    if names(headers, header::IF_MATCH, &tag) == Some(false) {
+    // In the order of RFC 9110, 13.2.2.
+    if names(headers, header::IF_MATCH, &tag, false) == Some(false) {
         let detail = format!("the entity tag of the certificate is {tag}, which If-Match does not name");
         return Err(Problem::new(StatusCode::PRECONDITION_FAILED, "precondition_failed", detail));
     }
+    if names(headers, header::IF_NONE_MATCH, &tag, true) == Some(true) {
+        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag_header)]).into_response());
+    }
     // A part of another file than the client has begun with would be of no use to it: then it gets the whole.
-    if headers.get(header::IF_RANGE).is_some_and(|value| value.as_bytes() != tag.as_bytes()) {
+    let is_other = headers.get(header::IF_RANGE).is_some_and(|value| value.as_bytes() != tag.as_bytes());
+    let is_unknown = headers.get(header::RANGE).is_some_and(|value| !value.as_bytes().starts_with(b"bytes="));
+    if is_other || is_unknown || !is_get {
         headers.remove(header::RANGE);
     }
     // The service that sends the file has tags of its own.
     for condition in [header::IF_NONE_MATCH, header::IF_MATCH, header::IF_RANGE, header::IF_MODIFIED_SINCE, header::IF_UNMODIFIED_SINCE] {
         headers.remove(condition);
     }
-    let file = engine.certificate_path(id);
+    let record = certificate.clone();
+    let file = blocking(move || engine.whole_file(id, &record)).await??;
     let unreadable = |error: String| Problem::from(ProofError::Unreadable { id, error });
-    let found = tokio::fs::metadata(&file).await.map_err(|error| unreadable(error.to_string()))?.len();
-    if found != certificate.bytes {
-        return Err(unreadable(format!("{} has {found} bytes, expected {}", file.display(), certificate.bytes)));
-    }
-    let sent = ServeFile::new(&file).try_call(request).await.map_err(|error| unreadable(error.to_string()))?;
-    let mut sent = sent.map(Body::new);
+    let sent = ServeFile::new(&file).ignore_multi_range_requests(true).try_call(request).await;
+    let mut sent = sent.map_err(|error| unreadable(error.to_string()))?.map(Body::new);
     match sent.status() {
         StatusCode::OK | StatusCode::PARTIAL_CONTENT => {}
         StatusCode::RANGE_NOT_SATISFIABLE => {
-            let detail = format!("the Range is not within the certificate's {found} bytes, or no single range of bytes");
+            let bytes = certificate.bytes;
+            let detail = format!("the Range is not within the certificate's {bytes} bytes, or none");
             let problem = Problem::new(StatusCode::RANGE_NOT_SATISFIABLE, "range_not_satisfiable", detail);
-            return Ok(([(header::CONTENT_RANGE, format!("bytes */{found}"))], problem).into_response());
+            return Ok(([(header::CONTENT_RANGE, format!("bytes */{bytes}"))], problem).into_response());
         }
         status => return Err(unreadable(format!("{}: status {status}", file.display()))),
     }
     let winner = proof.winner.as_deref().unwrap_or("unknown");
     let name = format!("attachment; filename=\"{}_{:.1}_{winner}_{id}.sgc\"", proof.board, proof.komi);
     let headers = sent.headers_mut();
+    headers.remove(header::LAST_MODIFIED);
     headers.insert(header::ETAG, tag_header);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/zstd"));
     headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).map_err(|error| Problem::internal(&error))?);
     Ok(sent)
 }
 
-/// Whether a header of entity tags names `tag`, or any; `None` without the header.
-fn names(headers: &HeaderMap, name: header::HeaderName, tag: &str) -> Option<bool> {
+/// Whether a header of entity tags names `tag`, or any; `None` without the header. A weak tag may stand for the strong one if `weakly`.
+fn names(headers: &HeaderMap, name: header::HeaderName, tag: &str, weakly: bool) -> Option<bool> {
     let mut values = headers.get_all(name).iter().peekable();
     values.peek()?;
     let tags = |value: &HeaderValue| {
-        let text = value.to_str().unwrap_or_default();
-        text.split(',').map(|one| one.trim()).any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
+        let text = value.to_str().unwrap_or_default().trim();
+        let strong = |one: &str| one.strip_prefix("W/").filter(|_| weakly).unwrap_or(one) == tag;
+        text == "*" || text.split(',').any(|one| strong(one.trim()))
     };
     Some(values.any(tags))
 }

@@ -107,6 +107,8 @@ pub struct MappedTable {
     file: Option<(File, PathBuf)>,
     /// One bit a slot: written since the last checkpoint.
     dirty: Vec<AtomicU64>,
+    /// Sets of more prints are folded.
+    most_prints: usize,
     lemmas: AtomicU64,
     numbers: AtomicU64,
     torn: AtomicU64,
@@ -122,6 +124,12 @@ impl MappedTable {
         let layout = Layout::new(bytes, geometry)?;
         let words = Words::anonymous(layout.bytes).map_err(|source| TableError::Io { path: PathBuf::new(), source })?;
         Ok(MappedTable::new(geometry, layout, words, None))
+    }
+
+    /// Keeps the prints of sets however many they are, as long as they are few beside what there is room for.
+    #[must_use]
+    pub fn with_large_sets(self) -> MappedTable {
+        MappedTable { most_prints: (COUNT_MASK as usize).min(self.layout.ring_words / 8), ..self }
     }
 
     /// The table in the file at `path`: the one that is there if it is whole, of this board, size, version and rules, and was
@@ -200,6 +208,7 @@ impl MappedTable {
             id: TABLES.fetch_add(1, Relaxed),
             file,
             dirty,
+            most_prints: MOST_PRINTS.min(layout.ring_words / 8),
             lemmas: count(),
             numbers: count(),
             torn: count(),
@@ -302,7 +311,7 @@ impl MappedTable {
         let region = self.sets_region();
         let (count, filter) = (lemma.created.count(), lemma.created.bloom());
         // Where no board is known by its print, the slot's filter says it all; so it does where the prints are too many, or gone.
-        let filter_alone = count > MOST_PRINTS.min(self.layout.ring_words / 8) || count == 0 && filter != [0; 4];
+        let filter_alone = count > self.most_prints || count == 0 && filter != [0; 4];
         let stored = (!filter_alone).then(|| region.store_set(&lemma.created)).flatten();
         let extras = region.store_extras(if stored.is_none() { [0; 4] } else { filter }, &lemma.excluded);
         let (root, parts) = stored.unwrap_or((Stored { node: NodeRef(FOLDED), ..Stored::NONE }, Vec::new()));

@@ -112,6 +112,8 @@ pub struct Reader<R: Read> {
     buffer: Box<[u8]>,
     at: usize,
     end: usize,
+    /// How many bytes there were before those of the buffer, and in it.
+    bytes: u64,
     lemmas: u32,
 }
 
@@ -141,8 +143,11 @@ impl<R: Read> Reader<R> {
         let io = |error: std::io::Error| Error::Unreadable(error.to_string());
         let mut input = BufReader::new(input);
         let mut first = Vec::new();
-        input.by_ref().take(4).read_to_end(&mut first).map_err(io)?;
-        let is_zstd = first == [0x28, 0xb5, 0x2f, 0xfd];
+        input.by_ref().take(5).read_to_end(&mut first).map_err(io)?;
+        let is_zstd = first.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
+        if is_zstd && first.get(4).is_some_and(|descriptor| descriptor & 8 != 0) {
+            return unreadable("zstd: the reserved bit of the frame is set");
+        }
         let start = Cursor::new(first).chain(input);
         let source = if is_zstd {
             // The decoder refuses a window of more than 128 MiB, so what it allocates is bounded.
@@ -151,7 +156,7 @@ impl<R: Read> Reader<R> {
         } else {
             Source::Plain(start)
         };
-        let mut reader = Reader { source, buffer: vec![0; 1 << 16].into(), at: 0, end: 0, lemmas: 0 };
+        let mut reader = Reader { source, buffer: vec![0; 1 << 16].into(), at: 0, end: 0, bytes: 0, lemmas: 0 };
         Ok((reader.header()?, reader))
     }
 
@@ -168,6 +173,7 @@ impl<R: Read> Reader<R> {
                 Source::Zstd(source) => read_some(source, &mut self.buffer),
             };
             (self.at, self.end) = (0, read.map_err(|error| Error::Unreadable(error.to_string()))?);
+            self.bytes += self.end as u64;
             if self.end == 0 {
                 return Ok(None);
             }
@@ -197,6 +203,10 @@ impl<R: Read> Reader<R> {
             let sum = decoder.decoder.get_checksum_from_data();
             if sum.is_some() && sum != decoder.decoder.get_calculated_checksum() {
                 return unreadable("zstd: the checksum is wrong");
+            }
+            let size = decoder.decoder.content_size();
+            if size != 0 && size != self.bytes {
+                return unreadable(format!("zstd: the frame holds {} bytes and says {size}", self.bytes));
             }
             if read_some(decoder.get_mut(), &mut [0]).map_err(|error| Error::Unreadable(error.to_string()))? != 0 {
                 return unreadable("something follows the zstd frame");

@@ -27,6 +27,9 @@ fn plain_and_compressed_are_the_same() {
         unreadable(&[&compressed[..], &[0]].concat(), "follows the zstd frame");
         unreadable(&[&compressed[..], &compressed[..]].concat(), "follows the zstd frame");
         unreadable(&compress_to_vec(&[&file[..], &[0]].concat()[..], level), "follows the end");
+        let mut reserved = compressed.clone();
+        reserved[4] |= 8;
+        unreadable(&reserved, "reserved bit");
         for length in 0..compressed.len() {
             assert!(matches!(check(&compressed[..length]), Err(superko_check::Error::Unreadable(_))), "{length} bytes");
         }
@@ -36,6 +39,20 @@ fn plain_and_compressed_are_the_same() {
             let _ = check(&flipped);
         }
     }
+}
+
+#[test]
+fn a_frame_that_names_another_size() {
+    let file = all_kinds().file();
+    assert!(file.len() < 256);
+    // A single segment with one size byte, one last raw block.
+    let frame = |size: u8| {
+        let block = (file.len() as u32) << 3 | 1;
+        [&[0x28, 0xb5, 0x2f, 0xfd, 0x20, size][..], &block.to_le_bytes()[..3], &file].concat()
+    };
+    valid(&frame(file.len() as u8));
+    unreadable(&frame(file.len() as u8 + 1), "bytes and says");
+    unreadable(&frame(file.len() as u8 - 1), "");
 }
 
 #[test]

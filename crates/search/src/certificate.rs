@@ -15,7 +15,6 @@ use crate::transfer::Probe;
 use crate::{Counter, Counters, Komi, Lemma, PositionKey, RegionLimits, Table};
 use std::fmt;
 use std::io::{self, Write};
-use std::sync::atomic::Ordering;
 use superko_rules::{Board, Color, Game, Geometry, Move, Position, bits, board_rows};
 
 /// Kinds of records.
@@ -25,6 +24,10 @@ const MIAI: u8 = 2;
 const MOVE: u8 = 3;
 const REPLIES: u8 = 4;
 const END: u8 = 7;
+/// The most lemmas: a checker packs a number with a symmetry into 32 bits.
+const MOST_LEMMAS: u64 = 1 << 29;
+/// Every so many lemmas the limits are asked.
+const SAFE_POINT: u64 = 256;
 /// The byte of a pass.
 const PASS: u8 = 255;
 
@@ -37,6 +40,8 @@ pub enum ExportError {
     Stopped(Stop),
     /// A part of the proof holds on its own path only, or names no move, which the format cannot express.
     PathOnly,
+    /// There are more lemmas than checkers take.
+    TooLong,
     /// The search contradicts the winner that was asked for.
     OtherWinner,
     /// Writing failed.
@@ -50,6 +55,7 @@ impl fmt::Display for ExportError {
             ExportError::Stopped(Stop::Asked) => write!(f, "stopped before the certificate was complete"),
             ExportError::Stopped(stop) => write!(f, "parts of the proof had to be searched again, which ended early ({stop:?})"),
             ExportError::PathOnly => write!(f, "a part of the proof holds on its own path only, which a certificate cannot express"),
+            ExportError::TooLong => write!(f, "the proof has {MOST_LEMMAS} lemmas or more, which is more than a certificate may have"),
             ExportError::OtherWinner => write!(f, "the search found another winner than the one to be certified"),
             ExportError::Io(error) => write!(f, "writing the certificate: {error}"),
         }
@@ -108,7 +114,6 @@ pub fn export(
     let options = Options { region_games: RegionLimits::OFF, prune: None, threads: 1, ..options };
     let mut exporter = Exporter {
         search: Search::new(table, game, komi, options, limits, control),
-        control,
         winner,
         written,
         record: Vec::new(),
@@ -120,6 +125,7 @@ pub fn export(
     let root = exporter.search.node(game.position());
     let (reference, _) = exporter.extract(&root)?;
     exporter.end(reference)?;
+    exporter.search.finish(false);
     exporter.counts.expansions = exporter.search.stats.expansions;
     Ok(exporter.counts)
 }
@@ -133,7 +139,6 @@ struct Reference {
 
 struct Exporter<'a> {
     search: Search<'a>,
-    control: &'a Control,
     winner: Color,
     /// The lemmas written, in canonical frames, each with its number.
     written: &'a dyn Table,
@@ -193,8 +198,10 @@ impl Exporter<'_> {
         if let Some(written) = self.existing(node) {
             return Ok(written);
         }
-        if self.control.stop.load(Ordering::Relaxed) {
-            return Err(ExportError::Stopped(Stop::Asked));
+        if self.counts.lemmas.is_multiple_of(SAFE_POINT)
+            && let Some(stop) = self.search.safe_point()
+        {
+            return Err(ExportError::Stopped(stop));
         }
         let win = match self.search.proven(node, true) {
             Some(win) => win,
@@ -380,6 +387,9 @@ impl Exporter<'_> {
     #[inline(never)]
     fn keep(&mut self, node: &Node, kind: u8, lemma: Lemma, content: impl FnOnce(&mut Self)) -> Result<Written, ExportError> {
         let number = self.counts.lemmas;
+        if number == MOST_LEMMAS {
+            return Err(ExportError::TooLong);
+        }
         let Position { board, to_move, passes } = node.position;
         self.record.clear();
         self.record.push(kind + 8 * u8::from(to_move == Color::White) + 16 * passes);

@@ -299,7 +299,7 @@ impl<'a> Search<'a> {
     }
 
     /// The safe point: flushes counters and says whether to stop.
-    fn safe_point(&mut self) -> Option<Stop> {
+    pub fn safe_point(&mut self) -> Option<Stop> {
         let (now, before) = (self.stats, self.flushed);
         let add = |counter: &std::sync::atomic::AtomicU64, now: u64, before: u64| {
             counter.fetch_add(now - before, Ordering::Relaxed);

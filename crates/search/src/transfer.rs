@@ -175,12 +175,13 @@ impl Transfer {
         Some(stored.map(geometry, geometry.inverse(*sym)))
     }
 
-    /// [`Transfer::fetch`] with the prints of `B`; `None` if the table has given up any of it.
+    /// [`Transfer::fetch`] with the prints of `B`; `None` if the table has given up any of them.
     pub fn fetch_whole(&mut self, table: &dyn Table, found: &Found) -> Option<Lemma> {
         let geometry = table.geometry();
         let Found { key, sym, head } = found;
         let sets = table.parts(*key, head, &mut self.sets).then(|| std::mem::take(&mut self.sets))?;
         let mut stored = head.lemma(Some(sets))?;
-        stored.created.load(table).then(|| stored.map(geometry, geometry.inverse(*sym)))
+        let is_whole = stored.created.load(table) && stored.created.bloom() == [0; 4];
+        is_whole.then(|| stored.map(geometry, geometry.inverse(*sym)))
     }
 }
