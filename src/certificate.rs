@@ -199,7 +199,7 @@ fn write_to(file: &File, source: &Source<'_>, statement: &Statement<'_>) -> Resu
 /// that nothing is known.
 pub fn verify(path: &Path, statement: &Statement<'_>, report: &mut CertificateReport, stop: &AtomicBool) -> Result<(), CertificateError> {
     let io = |error| CertificateError::Io(path.to_owned(), error);
-    let mut file = Hashing::new(Stoppable { file: File::open(path).map_err(io)?, stop });
+    let mut file = Hashing::new(Stoppable { file: open_plain(path).map_err(io)?, stop });
     let told = superko_check::check(BufReader::with_capacity(1 << 16, &mut file), &mut |_| {});
     if stop.load(Relaxed) {
         return Err(CertificateError::Stopped);
@@ -221,6 +221,18 @@ pub fn verify(path: &Path, statement: &Statement<'_>, report: &mut CertificateRe
     report.checker = Some(format!("superko-check {}", superko_check::VERSION));
     report.error = error;
     Ok(())
+}
+
+/// Opens a plain file: of anything else the end may never come.
+pub fn open_plain(path: &Path) -> io::Result<File> {
+    let plain = |metadata: std::fs::Metadata| {
+        if metadata.is_file() { Ok(()) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file")) }
+    };
+    // Before too: to open a pipe waits for a writer.
+    std::fs::metadata(path).and_then(plain)?;
+    let file = File::open(path)?;
+    file.metadata().and_then(plain)?;
+    Ok(file)
 }
 
 /// SHA-256 of what is read to the end, in hexadecimal.
@@ -325,7 +337,7 @@ impl<W: Write> Write for Bounded<'_, W> {
         if evicted > lemma_slots || sets_new_bytes / 4 > sets_bytes || self.records / 4 > lemmas + 1000 {
             return Err(io::Error::new(
                 io::ErrorKind::OutOfMemory,
-                format!("the certificate's lemmas do not fit in {size} bytes of memory: allow it more"),
+                format!("its lemmas do not fit in {size} bytes of memory: raise certificate_memory of the daemon, --table of solve"),
             ));
         }
         self.out.write(bytes)

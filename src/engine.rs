@@ -5,7 +5,7 @@ use crate::jobs::{Job, JobError, Jobs, Live, State};
 use crate::metrics::Metrics;
 use crate::report::{Counts, Step};
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -105,6 +105,8 @@ pub struct Engine {
     pub certificate_bytes: u64,
     /// Held while a client has a certificate checked.
     pub verifying: Mutex<()>,
+    /// Jobs and numbers of proofs whose certificate was rejected since the start, whether that is on record yet or not.
+    pub rejected_now: Mutex<BTreeSet<(u64, usize)>>,
     /// Certificate files that have been found to be what the record says, with their size and time of change.
     pub whole_files: Mutex<HashMap<PathBuf, (u64, SystemTime)>>,
     /// Search threads of a job.
@@ -150,6 +152,7 @@ impl Engine {
             table_bytes: settings.table_bytes,
             certificate_bytes: settings.certificate_bytes,
             verifying: Mutex::default(),
+            rejected_now: Mutex::default(),
             whole_files: Mutex::default(),
             threads: settings.threads,
             prior: settings.prior,

@@ -9,7 +9,7 @@ use crate::request::{JobRequest, Kind};
 use crate::units::now_rfc3339;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 use superko_search::Bounds;
@@ -368,9 +368,9 @@ impl Jobs {
         })
     }
 
-    /// How many jobs have a certificate that was rejected.
-    pub fn rejected(&self) -> usize {
-        self.read().values().filter(|job| job.has_rejected()).count()
+    /// The jobs with a certificate that was rejected.
+    pub fn rejected(&self) -> BTreeSet<u64> {
+        self.read().values().filter(|job| job.has_rejected()).map(|job| job.id).collect()
     }
 
     /// Ends a checkpoint; if the job that `live` tells of still runs, its progress is part of the same step. Blocks on the disk.

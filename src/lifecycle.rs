@@ -45,7 +45,7 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
         error @ StoreError::Locked { .. } => ServeError::BadInput(error.to_string()),
         error => ServeError::Fault(format!("data_dir {dir}: {error}")),
     })?;
-    crate::proofs::remove_parts(&settings.data_dir).map_err(|error| ServeError::Fault(format!("data_dir {dir}: certificates: {error}")))?;
+    crate::proofs::remove_parts(&settings.data_dir);
     let store = Arc::new(store);
     let metrics = Metrics::new().map_err(|error| fault("metrics")(&error))?;
     let engine = Engine::new(store.clone(), metrics, &settings);

@@ -377,7 +377,9 @@ impl Metrics {
                 self.queue_depth.set(count as i64);
             }
         }
-        self.rejected_jobs.set(engine.jobs.rejected() as i64);
+        let mut rejected = engine.jobs.rejected();
+        rejected.extend(locked(&engine.rejected_now).iter().map(|&(job, _)| job));
+        self.rejected_jobs.set(rejected.len() as i64);
         if let Ok(disk) = rustix::fs::statvfs(&engine.data_dir) {
             self.storage_free.set(disk.f_bavail.saturating_mul(disk.f_frsize) as f64);
         }

@@ -1,13 +1,12 @@
 //! Proofs of finished jobs, and their certificates: one file each in the data directory, written and checked by the solver thread, checked
 //! again when a client asks.
 
-use crate::certificate::{CertificateError, CertificateReport, Source, sha256, verify, write_certificate};
+use crate::certificate::{CertificateError, CertificateReport, Source, open_plain, sha256, verify, write_certificate};
 use crate::engine::{Engine, Running, Stage, locked};
 use crate::jobs::{Job, JobError};
 use crate::report::SolveReport;
 use std::fmt;
-use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, TryLockError};
@@ -65,12 +64,22 @@ pub enum ProofError {
     #[error("the server is shutting down")]
     Stopping,
     /// The file cannot be read.
-    #[error("the certificate of proof {id} cannot be read: {error}")]
+    #[error("the certificate of proof {id} cannot be read: {error}; restore the file from a backup, or submit the job again")]
     Unreadable {
         /// The proof.
         id: ProofId,
         /// What the system says.
         error: String,
+    },
+    /// The certificate was rejected, which could not be recorded.
+    #[error("the certificate of proof {id} was REJECTED: {rejected}; this could not be recorded: {error}")]
+    Unrecorded {
+        /// The proof.
+        id: ProofId,
+        /// What the checker says.
+        rejected: String,
+        /// What the store says.
+        error: JobError,
     },
     /// What came of the check could not be recorded.
     #[error(transparent)]
@@ -100,7 +109,7 @@ impl Engine {
     pub fn whole_file(&self, id: ProofId, certificate: &CertificateReport) -> Result<PathBuf, ProofError> {
         let path = self.certificate_path(id);
         let unreadable = |error: std::io::Error| ProofError::Unreadable { id, error: format!("{}: {error}", path.display()) };
-        let file = File::open(&path).map_err(unreadable)?;
+        let file = open_plain(&path).map_err(unreadable)?;
         let metadata = file.metadata().map_err(unreadable)?;
         let state = (metadata.len(), metadata.modified().map_err(unreadable)?);
         if locked(&self.whole_files).get(&path) == Some(&state) {
@@ -108,11 +117,7 @@ impl Engine {
         }
         let sha256 = sha256(file).map_err(unreadable)?;
         if sha256 != certificate.sha256 {
-            let error = format!(
-                "{} has changed: its SHA-256 is {sha256}, that on record {}; POST to verifications, restore the file from a backup",
-                path.display(),
-                certificate.sha256
-            );
+            let error = format!("{} has changed: its SHA-256 is {sha256}, that on record {}", path.display(), certificate.sha256);
             return Err(ProofError::Unreadable { id, error });
         }
         locked(&self.whole_files).insert(path.clone(), state);
@@ -147,14 +152,23 @@ impl Engine {
                 return Err(unreadable(error.to_string()));
             }
         }
+        let rejected = certificate.error.clone();
         proof.certificate = Some(certificate);
-        self.jobs.set_proof(id, &proof)?;
-        Ok(proof)
+        match (self.jobs.set_proof(id, &proof), rejected) {
+            (Ok(_), _) => Ok(proof),
+            (Err(error), Some(rejected)) => Err(ProofError::Unrecorded { id, rejected, error }),
+            (Err(error), None) => Err(error.into()),
+        }
     }
 
     /// Counts a judgement of the checker; a rejection is never silent.
     fn judged(&self, id: ProofId, error: &Option<String>) {
         self.metrics.verification(if error.is_some() { "rejected" } else { "accepted" });
+        // Known before it is on record, for a disk may be full.
+        match error {
+            Some(_) => locked(&self.rejected_now).insert((id.job, id.number)),
+            None => locked(&self.rejected_now).remove(&(id.job, id.number)),
+        };
         if let Some(error) = error {
             let file = self.certificate_path(id);
             tracing::error!(proof = %id, file = %file.display(), error, "a certificate was REJECTED");
@@ -181,7 +195,8 @@ impl Engine {
         let path = self.certificate_path(id);
         let statement = Statement { game: &job.request.position.game, komi, winner };
         let source = Source { table, memory_bytes: self.certificate_bytes, options: self.options(), limits, control: &running.control };
-        let written = path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(|error| CertificateError::Io(path.clone(), error));
+        let directory = self.data_dir.join("certificates");
+        let written = std::fs::create_dir_all(&directory).map_err(|error| CertificateError::Io(directory, error));
         let written = written.and_then(|()| write_certificate(&path, &source, &statement));
         let checked = written.and_then(|mut written| {
             self.metrics.certificate("written");
@@ -227,18 +242,16 @@ fn claim(report: &SolveReport) -> Option<(Komi, Color)> {
 }
 
 /// Removes what a crash left half written. Called before anything is written.
-pub fn remove_parts(data_dir: &std::path::Path) -> std::io::Result<()> {
-    let entries = match std::fs::read_dir(data_dir.join("certificates")) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        entries => entries?,
-    };
-    for entry in entries {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "part") {
-            std::fs::remove_file(path)?;
+pub fn remove_parts(data_dir: &Path) {
+    let directory = data_dir.join("certificates");
+    let Ok(entries) = std::fs::read_dir(&directory) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let is_ours = name.split_once(".sgc.").is_some_and(|(id, rest)| id.parse::<ProofId>().is_ok() && rest.ends_with(".part"));
+        if is_ours && let Err(error) = std::fs::remove_file(&path) {
+            tracing::warn!(file = %path.display(), %error, "what is left of a certificate could not be removed");
         }
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -513,9 +513,18 @@ fn a_certificate_that_was_changed_is_rejected_out_loud() {
     assert_eq!(verify(&daemon, "1-1").1["certificate"]["verified"], json!(false));
     let (status, _, problem) = fetch(&daemon, "1-1", &[]);
     assert_eq!((status, String::from_utf8_lossy(&problem).contains("certificate_unreadable")), (500, true), "its size is another");
+    // What is no plain file might be read for ever: it is refused, and the next check has its turn.
+    std::fs::remove_file(&file).expect("removed");
+    std::os::unix::fs::symlink("/dev/zero", &file).expect("a link");
+    for _ in 0..2 {
+        let (status, problem) = verify(&daemon, "1-1");
+        assert_eq!((status, &problem["code"]), (500, &json!("certificate_unreadable")), "{problem}");
+        assert_eq!(fetch(&daemon, "1-1", &[]).0, 500);
+    }
     std::fs::remove_file(&file).expect("removed");
     let (status, problem) = verify(&daemon, "1-1");
     assert_eq!((status, &problem["code"]), (500, &json!("certificate_unreadable")), "{problem}");
+    assert_eq!(verify(&daemon, "2-1").0, 200);
 
     // What was not asked for, and what there is not.
     let plain = daemon.submit(&json!({"kind": "solve", "board": "2x2", "komi": 0.5}));
@@ -532,6 +541,20 @@ fn a_certificate_that_was_changed_is_rejected_out_loud() {
     let over = daemon.submit(&json!({"kind": "solve", "board": "2x2", "komi": 0.5, "moves": "pass pass", "certificate": true}));
     let job = daemon.wait_until(over, "succeeded");
     assert!(job["result"]["certificate_error"].as_str().is_some_and(|error| error.contains("nothing to certify")), "{job}");
+    let server = daemon.url("");
+    let arguments =
+        ["job", "submit", "--board", "2x2", "--komi", "0.5", "--moves", "pass pass", "--certificate", "--wait", "--server", &server];
+    assert_eq!(superko(&arguments).status.code(), Some(3), "it was asked for and is not there");
+
+    // Nobody else's files are touched, and nothing there keeps the daemon from starting.
+    daemon.kill();
+    let certificates = dir.path().join("data/certificates");
+    std::fs::write(certificates.join("backup.part"), "mine").expect("written");
+    std::fs::write(certificates.join("2-1.sgc.77-0.part"), "half").expect("written");
+    std::fs::create_dir(certificates.join("3-1.sgc.77-0.part")).expect("made");
+    let daemon = Daemon::start(dir.path());
+    assert_eq!((certificates.join("backup.part").exists(), certificates.join("2-1.sgc.77-0.part").exists()), (true, false));
+    assert_eq!(verify(&daemon, "2-1").1["certificate"]["verified"], json!(true));
 }
 
 #[test]

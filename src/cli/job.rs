@@ -220,14 +220,30 @@ fn summary(job: &Value) -> String {
     } else {
         line += &format!(", between {} and {}", job["bounds"]["lower"], job["bounds"]["upper"]);
     }
-    let proofs = result["proofs"].as_array().map_or(std::slice::from_ref(result), Vec::as_slice);
-    for certificate in proofs.iter().filter_map(certificate) {
-        line += &format!(", {certificate}");
+    for (id, proof) in proofs(job) {
+        let komi = if job["komi"].is_null() { format!(" at komi {}", proof["komi"]) } else { String::new() };
+        line += &format!(", proof {id}{komi}{}", certificate(proof).map_or(String::new(), |text| format!(" with {text}")));
     }
     if let Some(error) = job["error"].as_str() {
         line += &format!(", {error}");
     }
     line + &format!(", {} expansions, {:.1} s", text(&progress["expansions"]), progress["elapsed_seconds"].as_f64().unwrap_or(0.0))
+}
+
+/// The proofs of a job with their ids.
+fn proofs(job: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let result = &job["result"];
+    let proofs = result["proofs"].as_array().map_or(std::slice::from_ref(result), Vec::as_slice);
+    let ids = job["proofs"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    ids.zip(proofs)
+}
+
+/// Whether a job has all certificates that it asks for, checked if it asks for that.
+fn is_certified(job: &Value) -> bool {
+    proofs(job).all(|(_, proof)| {
+        let certificate = &proof["certificate"];
+        (job["certificate"] != true || certificate.is_object()) && (job["verify"] != true || certificate["verified"] == true)
+    })
 }
 
 fn submit(arguments: &Submit) -> Result<u8, Failure> {
@@ -287,7 +303,8 @@ fn watch(server: &Server, id: u64) -> Result<u8, Failure> {
                 std::thread::sleep(Duration::from_secs(1));
                 continue;
             }
-            Some("succeeded") => PROVED,
+            Some("succeeded") if is_certified(&job) => PROVED,
+            Some("succeeded") => UNKNOWN,
             Some("expired" | "cancelled") => UNKNOWN,
             _ => FAILED,
         };

@@ -54,7 +54,11 @@ pub fn run(command: &Command) -> Result<u8, Failure> {
             if tag != format!("\"{sha256}\"") {
                 return Err(Failure::other(format!("what came has SHA-256 {sha256}, the server's record says {tag}: have it verified")));
             }
+            let proof = one.server.get(&one.path(""), &[])?;
             new.give_name(file).map_err(failed)?;
+            if proof["certificate"]["verified"] == false {
+                return Err(Failure::other(format!("{}: {}", file.display(), certificate(&proof).unwrap_or_default())));
+            }
             print_line(&format!("{}: {bytes} bytes; superko check {} judges it", file.display(), file.display()));
             Ok(PROVED)
         }

@@ -69,6 +69,7 @@ impl From<ProofError> for Problem {
             ProofError::Busy => Problem::unavailable("verification_busy", detail, 10),
             ProofError::Stopping => Problem::unavailable("draining", detail, 10),
             ProofError::Unreadable { .. } => Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "certificate_unreadable", detail),
+            ProofError::Unrecorded { .. } => Problem::unavailable("store_failed", detail, 30),
             ProofError::Job(error) => error.into(),
         }
     }
