@@ -346,24 +346,22 @@ impl Jobs {
     /// Replaces the record of a proof, in its job's result too. Blocks on the disk.
     pub fn set_proof(&self, id: ProofId, report: &SolveReport) -> Result<Arc<Job>, JobError> {
         let body = serde_json::to_value(report).map_err(|error| JobError::Store(error.to_string()))?;
-        let place = |job: &mut Job| -> Option<()> {
-            let result = job.data.result.as_mut()?;
-            let proof = match job.request.kind {
-                Kind::Solve => Some(result),
-                Kind::Value => result.get_mut("proofs")?.get_mut(id.number.checked_sub(1)?),
-            };
-            *proof? = body;
-            Some(())
-        };
         let job = self.get(id.job).ok_or(JobError::NotFound(id.job))?;
-        let mut changed = Job::clone(&job);
-        place(&mut changed).ok_or(JobError::NotFound(id.job))?;
+        let mut result = job.data.result.clone().ok_or(JobError::NotFound(id.job))?;
+        let mut proofs = job.proofs().to_vec();
+        let place = id.number.checked_sub(1).and_then(|index| proofs.get_mut(index)).ok_or(JobError::NotFound(id.job))?;
+        place.clone_from(&body);
+        match job.request.kind {
+            Kind::Solve => result = body,
+            Kind::Value => result["proofs"] = proofs.clone().into(),
+        }
         // What failed has a result to look at, but no proof on record.
         let board = job.request.position.geometry().name();
-        let record = |body: &Value| ProofRecord { board: board.clone(), job: id.job, body: body.clone() };
-        let proofs = if job.data.state == State::Succeeded { changed.proofs().iter().map(record).collect() } else { Vec::new() };
-        self.update(id.job, &proofs, |job| {
-            job.data.result = changed.data.result;
+        let record = |body| ProofRecord { board: board.clone(), job: id.job, body };
+        let is_on_record = job.data.state == State::Succeeded;
+        let records: Vec<ProofRecord> = proofs.into_iter().filter(|_| is_on_record).map(record).collect();
+        self.update(id.job, &records, |job| {
+            job.data.result = Some(result);
             Ok(true)
         })
     }

@@ -207,7 +207,10 @@ impl Metrics {
             verifications: counters("superko_verifications_total", "Checks of certificates, by what came of them.", &["outcome"])?,
             rejected_jobs: add(
                 &r,
-                IntGauge::new("superko_jobs_with_rejected_certificate", "Jobs on record with a certificate that the checker rejects."),
+                IntGauge::new(
+                    "superko_jobs_with_rejected_certificate",
+                    "Jobs with a certificate that the checker has rejected, and not accepted since.",
+                ),
             )?,
             root_proof: gauge("superko_search_root_proof_number", "Proof number at the root of the running search; 0 without one.")?,
             root_disproof: gauge(

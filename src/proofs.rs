@@ -132,7 +132,7 @@ impl Engine {
     }
 
     /// Has the certificate of a proof checked once more, and records what came of it. Blocks for as long as the checker takes.
-    pub fn verify_proof(&self, text: &str) -> Result<SolveReport, ProofError> {
+    pub fn verify_proof(&self, text: &str) -> Result<(ProofId, SolveReport), ProofError> {
         let (id, job, mut proof) = self.proof(text)?;
         let Some(mut certificate) = proof.certificate.take() else { return Err(no_certificate(id, &proof)) };
         let _one_at_a_time = match self.verifying.try_lock() {
@@ -155,7 +155,7 @@ impl Engine {
         let rejected = certificate.error.clone();
         proof.certificate = Some(certificate);
         match (self.jobs.set_proof(id, &proof), rejected) {
-            (Ok(_), _) => Ok(proof),
+            (Ok(_), _) => Ok((id, proof)),
             (Err(error), Some(rejected)) => Err(ProofError::Unrecorded { id, rejected, error }),
             (Err(error), None) => Err(error.into()),
         }
@@ -198,23 +198,24 @@ impl Engine {
         let directory = self.data_dir.join("certificates");
         let written = std::fs::create_dir_all(&directory).map_err(|error| CertificateError::Io(directory, error));
         let written = written.and_then(|()| write_certificate(&path, &source, &statement));
-        let checked = written.and_then(|mut written| {
-            self.metrics.certificate("written");
+        self.metrics.certificate(if written.is_ok() { "written" } else { "failed" });
+        let checked = written.and_then(|written| {
+            // What cannot be checked is there all the same.
+            let certificate = report.certificate.insert(written);
             if job.request.verify {
                 stage(Stage::Verification);
-                verify(&path, &statement, &mut written, &running.control.stop)?;
-                self.judged(id, &written.error);
+                verify(&path, &statement, certificate, &running.control.stop)?;
+                self.judged(id, &certificate.error);
             }
-            Ok(written)
+            Ok(())
         });
         stage(Stage::Search);
         match checked {
-            Ok(written) => report.certificate = Some(written),
+            Ok(()) => {}
             // A certificate that is written but not checked is written again when the job goes on.
             Err(_) if running.control.stop.load(Relaxed) => return Err(Asked),
             Err(error) => {
-                self.metrics.certificate("failed");
-                tracing::warn!(proof = %id, %error, "no certificate");
+                tracing::warn!(proof = %id, %error, "no certificate, or none that was checked");
                 report.certificate_error = Some(error.to_string());
             }
         }

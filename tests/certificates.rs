@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use superko::certificate::{Source, write_verified};
 use superko_check::Error;
 use superko_rules::{Color, Game, Move, parse_board_size};
-use superko_search::{Control, Komi, Limits, Options, STACK_BYTES, Statement, solve};
+use superko_search::{Control, Komi, Limits, Options, Statement, on_large_stack, solve};
 use superko_storage::MappedTable;
 
 /// Proofs of small boards, of both players.
@@ -63,16 +63,8 @@ fn python_checker(bytes: &[u8]) -> Option<i32> {
     output.status.code()
 }
 
-/// Runs on the deep stack that a search needs.
-fn deep<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-        thread.spawn_scoped(scope, work).expect("a thread").join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
-}
-
 fn winner_of(game: &Game, komi: Komi) -> Color {
-    deep(|| {
+    on_large_stack(|| {
         let table = MappedTable::anonymous(game.geometry(), 64 << 20).expect("a table");
         solve(&table, game, komi, Limits::default(), &Control::default()).verdict.expect("proved").0
     })
@@ -84,7 +76,7 @@ fn certificate_of(game: &Game, komi: Komi, dir: &Path) -> Option<(Color, Vec<u8>
     if !(1 - points..=points).contains(&komi.need(Color::Black)) {
         return None;
     }
-    deep(|| {
+    on_large_stack(|| {
         let table = MappedTable::anonymous(game.geometry(), 64 << 20).expect("a table");
         let control = Control::default();
         let (winner, _) = solve(&table, game, komi, Limits::default(), &control).verdict.expect("proved");
@@ -357,7 +349,7 @@ fn memory_is_bounded() {
     let write = |board: &str, need: i32, memory_bytes: u64| {
         let game = Game::new(parse_board_size(board).expect("a board"));
         let komi = Komi::below(need);
-        deep(|| {
+        on_large_stack(|| {
             let table = MappedTable::anonymous(game.geometry(), 64 << 20).expect("a table");
             let control = Control::default();
             let (winner, _) = solve(&table, &game, komi, Limits::default(), &control).verdict.expect("proved");

@@ -103,7 +103,6 @@ fn names(headers: &HeaderMap, name: header::HeaderName, tag: &str, weakly: bool)
 /// `POST /v1/proofs/{id}/verifications`: has the certificate checked now; the proof, with what came of it.
 pub async fn verify(State(engine): State<Arc<Engine>>, path: Id) -> Result<Response, Problem> {
     let text = read_id(path)?;
-    let (id, _, _) = engine.proof(&text)?;
-    let report = blocking(move || engine.verify_proof(&text)).await??;
+    let (id, report) = blocking(move || engine.verify_proof(&text)).await??;
     Ok(Json(proof_json(id, &report)?).into_response())
 }

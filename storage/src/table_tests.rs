@@ -80,6 +80,16 @@ fn a_lemma_keeps_its_number() {
 }
 
 #[test]
+fn a_table_with_large_sets_folds_none() {
+    let table = || MappedTable::anonymous(Geometry::get(5, 5).expect("a board"), 64 << 20).expect("a table");
+    let lemma = lemma_of(1, 1, MOST_PRINTS + 1000, 1);
+    for (table, expected) in [(table(), folded(&lemma)), (table().with_large_sets(), lemma.clone())] {
+        table.store_lemma(1, &lemma);
+        assert_eq!(read(&table, 1), [Lemma { cost: read(&table, 1)[0].cost, ..expected }]);
+    }
+}
+
+#[test]
 fn nothing_comes_back_but_what_was_stored() {
     let (table, reference) = (table(), MemoryTable::new(board((3, 3))));
     let mut keys = Vec::new();
@@ -725,7 +735,7 @@ fn a_full_disk_is_an_error() {
 /// the brute force.
 #[test]
 fn several_threads_on_the_smallest_table_find_the_known_values() {
-    use superko_search::{Control, Komi, Limits, Options, STACK_BYTES, solve_with};
+    use superko_search::{Control, Komi, Limits, Options, on_large_stack, solve_with};
     let run = || {
         let (mut solved, mut evicted) = (0, 0);
         for round in 0..6 {
@@ -747,9 +757,7 @@ fn several_threads_on_the_smallest_table_find_the_known_values() {
         }
         (solved, evicted)
     };
-    let (solved, evicted) = std::thread::scope(|scope| {
-        std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, run).expect("it starts").join().expect("no thread fails")
-    });
+    let (solved, evicted) = on_large_stack(run);
     println!("{solved} solved, {evicted} lemmas displaced");
     assert!(solved >= 15 && evicted > 1000, "{solved} solved, {evicted} lemmas displaced");
 }

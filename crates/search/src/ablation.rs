@@ -340,10 +340,7 @@ fn ratio(suites: &[SuiteCounts], which: usize) -> Ratio {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn on_large_stack<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
-        std::thread::Builder::new().stack_size(256 << 20).spawn(run).unwrap().join().unwrap()
-    }
+    use crate::on_large_stack;
 
     #[test]
     fn every_variant_agrees_with_the_full_solver_and_repeats() {

@@ -87,12 +87,12 @@ fn run(new_table: &dyn Fn(&'static Geometry) -> Box<dyn Table>, board: &str, mov
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{MemoryTable, Options, Prior, solve_with};
+    use crate::{MemoryTable, Options, Prior, on_large_stack, solve_with};
 
     #[test]
     fn no_prior_changes_a_winner() {
         // Bad priors search deep.
-        std::thread::Builder::new().stack_size(256 << 20).spawn(compare_priors).unwrap().join().unwrap();
+        on_large_stack(compare_priors);
     }
 
     fn compare_priors() {

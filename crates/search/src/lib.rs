@@ -45,7 +45,7 @@ pub use parallel::MOST_THREADS;
 pub use prior::Prior;
 pub use region_game::RegionLimits;
 pub use selftest::{CheckCertificate, NewTable, SelftestOptions, SelftestReport, selftest};
-pub use solver::{Control, Limits, Options, Outcome, STACK_BYTES, SearchStats, Stop, solve, solve_with};
+pub use solver::{Control, Limits, Options, Outcome, STACK_BYTES, SearchStats, Stop, on_large_stack, solve, solve_with};
 pub use statistics::{Counter, Counters, Group, SharedCounters};
 pub use table::{LemmaHead, LemmaSets, Numbers, PositionKey, SetsHandle, Table, position_key};
 pub use value::{Proof, ValueSearch};

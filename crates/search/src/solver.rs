@@ -13,6 +13,15 @@ use superko_rules::{Color, Game, Move, Position, bits};
 /// Stack of a thread that searches: the recursion goes as deep as a game is long. Only touched pages cost memory.
 pub const STACK_BYTES: usize = 1 << 30;
 
+/// Runs `work` on a thread of its own with a stack of [`STACK_BYTES`], and waits for it. A panic goes on in the caller, as does the system's refusal
+/// of a thread.
+pub fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work);
+        thread.expect("a thread").join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
 /// When to give up. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {

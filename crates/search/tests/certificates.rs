@@ -4,7 +4,7 @@
 
 use superko_rules::{Game, parse_board_size};
 use superko_search::mutation::{Dropped, drop_condition};
-use superko_search::{Control, ExportError, Komi, Limits, MemoryTable, Options, Prior, STACK_BYTES, Statement, export, solve_with};
+use superko_search::{Control, ExportError, Komi, Limits, MemoryTable, Options, Prior, Statement, export, on_large_stack, solve_with};
 
 /// What became of the certificates of a solver.
 #[derive(Debug, Default, PartialEq)]
@@ -69,15 +69,10 @@ fn tally(condition: Option<Dropped>, board: &str, games: u64) -> Tally {
     tally
 }
 
-fn on_deep_stack(condition: Option<Dropped>, board: &'static str, games: u64) -> Tally {
-    let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-    thread.spawn(move || tally(condition, board, games)).unwrap().join().unwrap()
-}
-
 #[test]
 fn a_sound_solver_writes_nothing_else() {
     for board in ["1x5", "1x6", "2x3", "2x4"] {
-        let tally = on_deep_stack(None, board, 20);
+        let tally = on_large_stack(|| tally(None, board, 20));
         assert!(tally.refused == 0 && tally.wrong == 0 && tally.accepted > 100, "{board}: {tally:?}");
     }
 }
@@ -103,7 +98,7 @@ fn an_unsound_solver_is_found_out() {
         (Dropped::PassBack, "1x5", 40),
         (Dropped::Symmetry, "2x3", 40),
     ] {
-        let tally = on_deep_stack(Some(condition), board, games);
+        let tally = on_large_stack(|| tally(Some(condition), board, games));
         println!("{condition:?} on {board}: {tally:?}");
         assert!(tally.refused > 0, "{condition:?} on {board}: {tally:?}");
     }

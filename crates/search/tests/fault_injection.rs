@@ -5,7 +5,7 @@
 
 use superko_rules::{Color, Game, parse_board_size};
 use superko_search::mutation::{Fault, inject};
-use superko_search::{Control, Komi, Limits, MemoryTable, solve};
+use superko_search::{Control, Komi, Limits, MemoryTable, on_large_stack, solve};
 
 /// Boards with their values (`README.md`): each is solved just below and just above.
 const BOARDS: [(&str, i32); 8] = [("1x7", 2), ("1x8", 3), ("1x9", 0), ("2x3", 0), ("2x4", 8), ("2x5", 10), ("3x3", 9), ("3x4", 4)];
@@ -44,7 +44,7 @@ fn rates(fault: Fault, one_in: u64, rounds: u64) -> Rates {
 #[test]
 fn how_often_a_fault_changes_a_verdict() {
     let rounds = std::env::var("SUPERKO_FAULT_ROUNDS").map_or(4, |rounds| rounds.parse().expect("SUPERKO_FAULT_ROUNDS is a number"));
-    let run = move || {
+    on_large_stack(|| {
         for fault in [Fault::UnsoundReuse, Fault::ReversedWinner, Fault::TornEntry] {
             for one_in in [1, 1000, 100] {
                 let Rates { solves, faults, wrong, unfinished } = rates(fault, one_in, if one_in == 1 { 1 } else { rounds });
@@ -54,6 +54,5 @@ fn how_often_a_fault_changes_a_verdict() {
                 assert!(one_in > 1 || fault == Fault::TornEntry || wrong > 0, "{fault:?} everywhere, and no verdict changes");
             }
         }
-    };
-    std::thread::Builder::new().stack_size(256 << 20).spawn(run).unwrap().join().unwrap();
+    });
 }

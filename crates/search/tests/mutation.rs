@@ -6,7 +6,8 @@ use std::time::Duration;
 use superko_rules::{Color, Game, Setup, board_from_rows, parse_board_size, parse_moves};
 use superko_search::mutation::{Dropped, drop_condition};
 use superko_search::{
-    Control, Komi, Limits, MemoryTable, Options, Oracle, Prior, SelftestOptions, SelftestReport, selftest, solve, solve_with,
+    Control, Komi, Limits, MemoryTable, Options, Oracle, Prior, SelftestOptions, SelftestReport, on_large_stack, selftest, solve,
+    solve_with,
 };
 
 /// Cases within which the selftest must notice. The slowest needed 129 when this was written, most needed one.
@@ -21,14 +22,7 @@ fn selftest_without(condition: Option<Dropped>, board: &str, seed: u64, cases: u
         drop_condition(condition);
         selftest(&options, &mut |_| {})
     };
-    on_deep_stack(run)
-}
-
-fn on_deep_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(256 << 20).spawn_scoped(scope, work).unwrap();
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
+    on_large_stack(run)
 }
 
 /// The selftest finds the fault, and on the very case that shows it the whole solver is right.
@@ -101,7 +95,7 @@ fn told_apart_by(options: Options, condition: Dropped, game: &Game) {
     let value = Oracle::new(1_000_000).value(game).expect("the fixture is small");
     let priors = [Prior::builtin(), Prior::uniform().leak(), Prior::random(1).leak(), Prior::random(2).leak()];
     let with = |prior: &&'static Prior| Options { prior, ..options };
-    on_deep_stack(|| {
+    on_large_stack(|| {
         assert!(priors.iter().all(|prior| value_without(None, with(prior), game) == value), "the whole solver");
         assert!(
             priors.iter().any(|prior| value_without(Some(condition), with(prior), game) != value),

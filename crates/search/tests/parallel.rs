@@ -1,19 +1,16 @@
 //! Several threads on one table: verdicts, limits, stopping, panics. The selftest compares them with the oracle.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use superko_rules::{Color, Game, Geometry, parse_board_size};
 use superko_search::{
-    Control, Komi, Lemma, LemmaHead, LemmaSets, Limits, MemoryTable, Numbers, Options, Outcome, PositionKey, STACK_BYTES, SetPart, Stop,
-    Table, solve_with,
+    Control, Komi, Lemma, LemmaHead, LemmaSets, Limits, MemoryTable, Numbers, Options, Outcome, PositionKey, SetPart, Stop, Table,
+    on_large_stack, solve_with,
 };
 
 /// Boards with known values (paper, Table 2 and section 6) that take a fraction of a second.
 const VALUES: [(&str, i32); 7] = [("1x5", 0), ("2x2", 1), ("2x3", 0), ("2x4", 8), ("3x4", 4), ("1x10", 1), ("1x11", 2)];
-
-fn on_large_stack<T: Send>(run: impl FnOnce() -> T + Send) -> std::thread::Result<T> {
-    std::thread::scope(|scope| std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, run).unwrap().join())
-}
 
 fn game_on(board: &str) -> Game {
     Game::new(parse_board_size(board).unwrap())
@@ -21,7 +18,7 @@ fn game_on(board: &str) -> Game {
 
 fn solve_by(threads: usize, table: &dyn Table, game: &Game, margin: i32, limits: Limits, control: &Control) -> Outcome {
     let options = Options { threads, ..Options::default() };
-    on_large_stack(|| solve_with(options, table, game, Komi::below(margin), limits, control)).unwrap()
+    on_large_stack(|| solve_with(options, table, game, Komi::below(margin), limits, control))
 }
 
 fn check_value(threads: usize, table: &dyn Table, board: &str, value: i32) {
@@ -151,7 +148,7 @@ fn a_panic_in_one_thread_ends_all_and_surfaces() {
             let table = Meddling::new("4x5", stores, false);
             let options = Options { threads, ..Options::default() };
             let solve = || solve_with(options, &table, &game, Komi::below(20), Limits::default(), &Control::default());
-            let panic = on_large_stack(solve).unwrap_err();
+            let panic = catch_unwind(AssertUnwindSafe(|| on_large_stack(solve))).unwrap_err();
             assert_eq!(panic.downcast_ref::<&str>(), Some(&"the table gave up"));
         }
     }

@@ -2,12 +2,7 @@
 
 use std::time::Duration;
 use superko_rules::parse_board_size;
-use superko_search::{SelftestOptions, SelftestReport, selftest};
-
-/// The solver recurses once a ply.
-fn on_large_stack(run: impl FnOnce() -> SelftestReport + Send + 'static) -> SelftestReport {
-    std::thread::Builder::new().stack_size(256 << 20).spawn(run).unwrap().join().unwrap()
-}
+use superko_search::{SelftestOptions, on_large_stack, selftest};
 
 fn check(certificate: &[u8]) -> Result<(), String> {
     superko_check::check(certificate, &mut |_| {}).map(|_| ()).map_err(|error| error.to_string())
