@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 use superko_search::Bounds;
-use superko_storage::{CheckpointReport, JobRecord, PendingCheckpoint, ProofRecord, Store};
+use superko_storage::{CheckpointReport, JobRecord, PendingCheckpoint, ProofRecord, Store, StoreError};
 
 /// Version of the job body in the store.
 const BODY_VERSION: u32 = 1;
@@ -111,7 +111,8 @@ impl Job {
         Ok(JobRecord { id: self.id, body, open: self.data.state.is_open() })
     }
 
-    fn from_record(record: JobRecord) -> Result<Job, String> {
+    /// A job from its record; what is wrong with it otherwise.
+    pub fn from_record(record: JobRecord) -> Result<Job, String> {
         let data: JobData = serde_json::from_value(record.body).map_err(|error| error.to_string())?;
         if data.version != BODY_VERSION {
             return Err(format!("body version {} is not known, expected {BODY_VERSION}", data.version));
@@ -158,6 +159,9 @@ pub enum JobError {
         /// What is wrong with it.
         error: String,
     },
+    /// The disk is nearly full; nothing changed.
+    #[error("{0}")]
+    NearlyFull(String),
     /// The store did not take the write; nothing changed.
     #[error("the store failed: {0}")]
     Store(String),
@@ -309,7 +313,10 @@ impl Jobs {
                 let record = job.record()?;
                 // What is acknowledged must come back after a restart.
                 Job::from_record(record.clone()).map_err(|error| JobError::Unreadable { id: job.id, error })?;
-                self.store.create_job(&record).map_err(|error| JobError::Store(error.to_string()))?;
+                self.store.create_job(&record).map_err(|error| match error {
+                    error @ StoreError::NearlyFull { .. } => JobError::NearlyFull(error.to_string()),
+                    error => JobError::Store(error.to_string()),
+                })?;
                 writer.next_id += 1;
                 job
             }
@@ -529,7 +536,7 @@ impl Job {
     }
 
     /// Its proofs, as they stand in the result.
-    fn proofs(&self) -> &[Value] {
+    pub fn proofs(&self) -> &[Value] {
         let Some(result) = &self.data.result else { return &[] };
         match self.request.kind {
             Kind::Solve => std::slice::from_ref(result),

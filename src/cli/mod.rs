@@ -10,6 +10,7 @@ mod run;
 mod selftest;
 mod serve;
 mod solve;
+mod store;
 mod value;
 
 use clap::{Args, Parser, Subcommand};
@@ -54,6 +55,9 @@ enum Command {
     /// Proofs of a running server, and their certificates
     #[command(subcommand)]
     Proof(proof::Command),
+    /// Back up, restore, verify and measure a data directory
+    #[command(subcommand)]
+    Store(store::Command),
 }
 
 /// Exit code: proved, or done.
@@ -108,6 +112,7 @@ pub fn main() -> ExitCode {
         Command::Prior(command) => prior::run(command),
         Command::Job(command) => job::run(&command),
         Command::Proof(command) => proof::run(&command),
+        Command::Store(command) => store::run(&command),
     };
     match done {
         Ok(_) if OUTPUT_LOST.load(Relaxed) => ExitCode::from(FAILED),

@@ -1,5 +1,6 @@
 //! The HTTP API: routes, and what is common to all of them.
 
+mod backup;
 mod jobs;
 mod positions;
 mod problem;
@@ -34,6 +35,7 @@ pub fn router(engine: Arc<Engine>, max_body_bytes: usize) -> Router {
         .route("/v1/proofs/{id}/certificate", get(proofs::certificate))
         .route("/v1/proofs/{id}/verifications", post(proofs::verify))
         .route("/v1/admin/checkpoint", post(checkpoint))
+        .route("/v1/admin/backup", post(move |state, headers, body| backup::create(state, headers, body, max_body_bytes)))
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))

@@ -55,6 +55,7 @@ impl From<JobError> for Problem {
             JobError::NotFound(_) => Problem::new(StatusCode::NOT_FOUND, "job_not_found", detail),
             JobError::Conflict { .. } => Problem::new(StatusCode::CONFLICT, "job_ended", detail),
             JobError::Unreadable { .. } => Problem::internal(&detail),
+            JobError::NearlyFull(_) => Problem::unavailable("storage_full", detail, 60),
             JobError::Store(_) => Problem::unavailable("store_failed", detail, 30),
         }
     }
@@ -78,7 +79,7 @@ impl From<ProofError> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         if self.status.is_server_error() {
-            let ours = !matches!(self.code, "queue_full" | "draining" | "not_ready" | "verification_busy");
+            let ours = !matches!(self.code, "queue_full" | "draining" | "not_ready" | "verification_busy" | "backup_busy" | "storage_full");
             if ours {
                 tracing::error!(code = self.code, detail = self.detail, "request failed");
             }

@@ -5,6 +5,7 @@
 
 use crate::codec;
 use crate::table::MappedTable;
+use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{ColumnFamily, ColumnFamilyDescriptor, DB, Direction, IteratorMode, Options, WriteBatch, WriteOptions};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
@@ -15,9 +16,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use superko_rules::Geometry;
 use superko_search::{Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetPart, SetsHandle, Table};
 
-const FAMILIES: [&str; 6] = ["jobs", "proofs", "lemmas", "numbers", "checkpoints", "metadata"];
+pub(crate) const FAMILIES: [&str; 6] = ["jobs", "proofs", "lemmas", "numbers", "checkpoints", "metadata"];
 const FORMAT_VERSION: u32 = 1;
-const LOCK_FILE: &str = "LOCK.superko";
+/// Held by whoever uses a data directory.
+pub const LOCK_FILE: &str = "LOCK.superko";
+/// What a restore has copied so far lies there, in the data directory, until all of it is whole.
+pub const RESTORE_PART: &str = "restore.part";
 /// Lemmas are written in batches of about this many bytes, so that a checkpoint's memory is bounded.
 const BATCH_BYTES: usize = 4 << 20;
 /// Numbers that cost less are cheaper to find again than to keep.
@@ -58,6 +62,16 @@ pub enum StoreError {
         /// What is wrong.
         reason: String,
     },
+    /// A restore of a backup did not come to its end.
+    #[error(
+        "data directory {directory}: a restore was cut short there (it holds {RESTORE_PART} and no store): run superko store restore again, or \
+         remove {RESTORE_PART} and certificates to begin with an empty store",
+        directory = directory.display()
+    )]
+    HalfRestored {
+        /// The directory.
+        directory: PathBuf,
+    },
     /// The file system refused.
     #[error("data directory {path}: {source}", path = path.display())]
     Io {
@@ -65,6 +79,18 @@ pub enum StoreError {
         path: PathBuf,
         /// The system's reason.
         source: io::Error,
+    },
+    /// The free space is kept for what is acknowledged already.
+    #[error(
+        "the disk of {directory} is nearly full, less than {least} bytes are free (min_free): free space there; until then no jobs are taken and \
+         checkpoints wait",
+        directory = directory.display()
+    )]
+    NearlyFull {
+        /// The directory.
+        directory: PathBuf,
+        /// Bytes that must be free.
+        least: u64,
     },
     /// RocksDB refused.
     #[error("store: {0}")]
@@ -150,6 +176,9 @@ pub struct Store {
     read_errors: AtomicU64,
     /// The last write failed.
     refuses_writes: AtomicBool,
+    directory: PathBuf,
+    /// With less space than this only what finishes acknowledged work is written.
+    least_free: AtomicU64,
     _lock: File,
 }
 
@@ -164,20 +193,27 @@ impl Store {
         std::fs::create_dir_all(directory).map_err(io_error(directory))?;
         let lock = lock_directory(directory)?;
         let path = directory.join("store");
-        let mut options = Options::default();
-        options.set_paranoid_checks(true);
+        if directory.join(RESTORE_PART).exists() && !path.exists() {
+            return Err(StoreError::HalfRestored { directory: directory.to_owned() });
+        }
+        let mut options = base_options();
         options.set_compression_type(rocksdb::DBCompressionType::Lz4);
         options.set_max_background_jobs(2);
         options.set_keep_log_file_num(4);
         options.set_max_total_wal_size(256 << 20);
-        // A write that a crash cut short ends the log; damage before its end is an error, not a silent loss of what follows.
-        options.set_wal_recovery_mode(rocksdb::DBRecoveryMode::TolerateCorruptedTailRecords);
         let fresh = !path.join("CURRENT").exists() || check_origin(directory, &path, &options)?;
         options.create_if_missing(true);
         options.create_missing_column_families(true);
         let families = FAMILIES.map(|name| ColumnFamilyDescriptor::new(name, options.clone()));
         let db = DB::open_cf_descriptors(&options, &path, families)?;
-        let store = Store { db, read_errors: AtomicU64::new(0), refuses_writes: AtomicBool::new(false), _lock: lock };
+        let store = Store {
+            db,
+            read_errors: AtomicU64::new(0),
+            refuses_writes: AtomicBool::new(false),
+            directory: directory.to_owned(),
+            least_free: AtomicU64::new(0),
+            _lock: lock,
+        };
         if fresh {
             // In one batch: a store has all of its metadata or none.
             store.write(|batch| {
@@ -201,6 +237,22 @@ impl Store {
         let mut options = WriteOptions::default();
         options.set_sync(true);
         self.noted(self.db.write_opt(batch, &options))
+    }
+
+    /// Keeps so many bytes of the disk free for what is acknowledged already: with less, new jobs and checkpoints are refused. RocksDB that has met a
+    /// full disk may have to be opened anew; one that is only nearly full is as good as ever when there is space again.
+    pub fn keep_free(&self, bytes: u64) {
+        self.least_free.store(bytes, Relaxed);
+    }
+
+    /// Fails while less space is free than is to be kept.
+    pub fn check_space(&self) -> Result<(), StoreError> {
+        let least = self.least_free.load(Relaxed);
+        match disk_free_bytes(&self.directory) {
+            Ok(free) if free < least => Err(StoreError::NearlyFull { directory: self.directory.clone(), least }),
+            // If the system does not tell, the write will.
+            _ => Ok(()),
+        }
     }
 
     /// Takes note of how a write ended.
@@ -237,6 +289,7 @@ impl Store {
 
     /// Keeps a new job; on return it is on disk.
     pub fn create_job(&self, record: &JobRecord) -> Result<(), StoreError> {
+        self.check_space()?;
         self.update_job(record)
     }
 
@@ -259,7 +312,7 @@ impl Store {
         })
     }
 
-    fn parse_job(key: &[u8], payload: &[u8]) -> Result<JobRecord, String> {
+    pub(crate) fn parse_job(key: &[u8], payload: &[u8]) -> Result<JobRecord, String> {
         let id = u64::from_be_bytes(key.try_into().map_err(|_| "its key is not eight bytes".to_owned())?);
         let StoredJob { open, body } = serde_json::from_slice(payload).map_err(|error| error.to_string())?;
         Ok(JobRecord { id, body, open })
@@ -314,6 +367,7 @@ impl Store {
     /// committed, every lemma stays due.
     pub fn begin_checkpoint<'a>(&'a self, table: &'a MappedTable) -> Result<PendingCheckpoint<'a>, StoreError> {
         let started = Instant::now();
+        self.check_space()?;
         let geometry = table.geometry();
         let sequence = self.last_checkpoint()?.map_or(1, |record| record.sequence + 1);
         let mut pending = PendingCheckpoint {
@@ -337,6 +391,7 @@ impl Store {
             pending.lemmas += 1;
             if pending.batch.size_in_bytes() >= BATCH_BYTES {
                 pending.bytes += pending.batch.size_in_bytes() as u64;
+                self.check_space()?;
                 self.noted(self.db.write(std::mem::take(&mut pending.batch)))?;
             }
             Ok::<(), StoreError>(())
@@ -426,6 +481,13 @@ impl Store {
         Ok(damaged)
     }
 
+    /// Writes the database as it is now into a new directory: a database of its own, of all that was acknowledged before the call. On the same
+    /// file system its files share their blocks with the store's (hard links; the store never writes to one again), else they are copies.
+    pub fn copy_to(&self, directory: &Path) -> Result<(), StoreError> {
+        self.check_space()?;
+        Ok(Checkpoint::new(&self.db)?.create_checkpoint(directory)?)
+    }
+
     /// Ends background work and closes the database. Dropping without it is safe for the data.
     pub fn close(self) -> Result<(), StoreError> {
         self.db.flush_wal(true)?;
@@ -506,9 +568,18 @@ fn identity() -> [(&'static str, String); 2] {
     [("format version", FORMAT_VERSION.to_string()), ("rules", crate::RULES_TEXT.to_owned())]
 }
 
+/// How a database is opened, to write or to read only.
+pub(crate) fn base_options() -> Options {
+    let mut options = Options::default();
+    options.set_paranoid_checks(true);
+    // A write that a crash cut short ends the log; damage before its end is an error, not a silent loss of what follows.
+    options.set_wal_recovery_mode(rocksdb::DBRecoveryMode::TolerateCorruptedTailRecords);
+    options
+}
+
 /// Looks at an existing database without changing it: an error if it is not ours, `true` if it never held anything (its creation
 /// was cut short).
-fn check_origin(directory: &Path, path: &Path, options: &Options) -> Result<bool, StoreError> {
+pub(crate) fn check_origin(directory: &Path, path: &Path, options: &Options) -> Result<bool, StoreError> {
     let foreign = |field, value, expected| StoreError::Foreign { directory: directory.to_owned(), field, value, expected };
     let found = DB::list_cf(options, path)?;
     if let Some(other) = found.iter().find(|name| *name != "default" && !FAMILIES.contains(&name.as_str())) {
@@ -552,11 +623,29 @@ fn sync_directory(path: &Path) -> io::Result<()> {
 /// Tries for the lock after the first, 50 ms apart.
 const LOCK_TRIES: u32 = 10;
 
-fn lock_directory(directory: &Path) -> Result<File, StoreError> {
+/// Takes the lock of a data directory; it is free again when the file is dropped.
+pub fn lock_directory(directory: &Path) -> Result<File, StoreError> {
     let path = directory.join(LOCK_FILE);
     let io_error = |source: io::Error| StoreError::Io { path: path.clone(), source };
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(io_error)?;
-    let try_lock = || rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive);
+    take_lock(directory, &mut file)?;
+    file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(io_error)?;
+    Ok(file)
+}
+
+/// Keeps a process from using the directory while the file is not dropped, without leaving a trace there; `None` if no process ever used it.
+pub(crate) fn lock_unchanged(directory: &Path) -> Result<Option<File>, StoreError> {
+    let path = directory.join(LOCK_FILE);
+    match File::open(&path) {
+        Ok(mut file) => take_lock(directory, &mut file).map(|()| Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(StoreError::Io { path, source }),
+    }
+}
+
+fn take_lock(directory: &Path, file: &mut File) -> Result<(), StoreError> {
+    let io_error = |source: io::Error| StoreError::Io { path: directory.join(LOCK_FILE), source };
+    let try_lock = || rustix::fs::flock(&*file, rustix::fs::FlockOperation::NonBlockingLockExclusive);
     // A holder that is just ending, or a process forked from it that has not yet started its own program, needs a moment.
     let mut locked = try_lock();
     for _ in 0..LOCK_TRIES {
@@ -567,17 +656,15 @@ fn lock_directory(directory: &Path) -> Result<File, StoreError> {
         locked = try_lock();
     }
     match locked {
-        Ok(()) => {}
+        Ok(()) => Ok(()),
         Err(rustix::io::Errno::WOULDBLOCK) => {
             let mut holder = String::new();
             file.read_to_string(&mut holder).map_err(io_error)?;
             let holder = if holder.trim().is_empty() { "unknown".to_owned() } else { holder.trim().to_owned() };
-            return Err(StoreError::Locked { directory: directory.to_owned(), holder });
+            Err(StoreError::Locked { directory: directory.to_owned(), holder })
         }
-        Err(error) => return Err(io_error(error.into())),
+        Err(error) => Err(io_error(error.into())),
     }
-    file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(io_error)?;
-    Ok(file)
 }
 
 /// Free bytes of the file system that holds `path`.
