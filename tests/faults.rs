@@ -375,7 +375,7 @@ fn power_cuts_lose_nothing() {
 /// The table's blocks are allocated before it is mapped: where there is no room for it the daemon says so and waits, instead of dying of a hole.
 #[test]
 fn a_table_without_room_is_no_sigbus() {
-    let mount = match Mount::ext4(96) {
+    let mount = match Mount::ext4(256) {
         Ok(mount) => mount,
         Err(reason) => return skip("a_table_without_room_is_no_sigbus", &reason),
     };
@@ -453,6 +453,10 @@ fn solved(dir: &Path, in_order: bool) -> (Value, Value) {
     }
     let known = knowledge(&daemon);
     if in_order {
+        // A backup has RocksDB write its tables, which else are in the log alone.
+        let (status, made) = daemon.post("/v1/admin/backup", &json!({"name": "flushed"}));
+        assert_eq!(status, 201, "{made}");
+        std::fs::remove_dir_all(dir.join("data/backups")).expect("it goes");
         daemon.terminate();
         assert_eq!(daemon.exit_status(60).code(), Some(0));
     } else {
@@ -572,8 +576,17 @@ fn damage_in_any_file_is_refused_or_does_no_harm() {
                     }
                 };
                 std::fs::write(&target, bytes).expect("damaged");
+                let copied = dir.path().join("data");
+                let verified = superko(&["store", "verify", "--data", copied.to_str().expect("UTF-8")]);
+                let is_found = !verified.status.success();
+                assert!(verified.status.code().is_some(), "{what}: {}", verified.status);
+                assert!(is_found || kind != "sgc", "{what}: a damaged certificate is found");
                 let outcome = judge(dir.path(), &known, &what);
-                println!("{what}: {outcome:?}");
+                assert!(
+                    is_found || !matches!(outcome, Outcome::KnowsLess | Outcome::NotReady),
+                    "{what}: {outcome:?}, but verify finds nothing"
+                );
+                println!("{what}: {outcome:?}, found by verify: {is_found}");
                 *outcomes.entry((kind.clone(), outcome)).or_default() += 1;
             }
         }
@@ -694,7 +707,20 @@ fn a_solve_killed_again_and_again_ends_the_same() {
     }
 }
 
-/// A backup that version 0.1.0 wrote is read by every later program: jobs, results, look-ups, certificates.
+/// Whatever was known is still so; later programs may say more.
+fn assert_holds(now: &Value, known: &Value) {
+    match known {
+        Value::Object(fields) => fields.iter().for_each(|(field, known)| assert_holds(&now[field], known)),
+        Value::Array(values) => {
+            assert_eq!(now.as_array().map(Vec::len), Some(values.len()), "{now}, known {known}");
+            values.iter().enumerate().for_each(|(index, known)| assert_holds(&now[index], known));
+        }
+        _ => assert_eq!(now, known),
+    }
+}
+
+/// A backup that version 0.1.0 wrote is read by every later program: jobs, results, look-ups, certificates. It was made by a daemon that had solved
+/// what `known.json` tells, which is what it then answered to `GET /v1/jobs` and to the look-up below.
 #[test]
 fn what_an_older_program_wrote_is_read() {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/backup-0.1.0");
@@ -707,15 +733,13 @@ fn what_an_older_program_wrote_is_read() {
     let daemon = Daemon::start_with(dir.path(), CONFIG);
     for job in known["jobs"].as_array().expect("jobs") {
         let now = daemon.job(job["id"].as_u64().expect("an id"));
-        for (field, value) in job.as_object().expect("an object") {
-            assert_eq!(&now[field], value, "{field} of {now}");
-        }
-        for proof in job["proofs"].as_array().expect("ids") {
+        assert_holds(&now, job);
+        let is_certified = job["certificate"] == true;
+        for proof in job["proofs"].as_array().expect("ids").iter().filter(|_| is_certified) {
             let (status, checked) = daemon.post(&format!("/v1/proofs/{}/verifications", proof.as_str().expect("an id")), &Value::Null);
             assert_eq!((status, &checked["certificate"]["verified"]), (200, &json!(true)), "{checked}");
         }
     }
     let position = daemon.get("/v1/positions?board=3x3&komi=8.5&moves=B2").1;
-    assert_eq!(position["verdict"], known["position"]["verdict"]);
-    assert_eq!(position["next_moves"], known["position"]["next_moves"]);
+    assert_holds(&position, &known["position"]);
 }
