@@ -460,6 +460,8 @@ fn solved(dir: &Path, in_order: bool) -> (Value, Value) {
         daemon.terminate();
         assert_eq!(daemon.exit_status(60).code(), Some(0));
     } else {
+        // With a checkpoint goes a mark: from then on damage to what came before is noticed wherever it is.
+        assert_eq!(daemon.post("/v1/admin/checkpoint", &Value::Null).0, 200);
         daemon.kill();
     }
     known
@@ -742,4 +744,85 @@ fn what_an_older_program_wrote_is_read() {
     }
     let position = daemon.get("/v1/positions?board=3x3&komi=8.5&moves=B2").1;
     assert_holds(&position, &known["position"]);
+}
+
+/// `superko store …` with one of its steps below `dir` broken.
+fn store_command(library: &Path, dir: &Path, fault: &str, arguments: &[&str]) -> std::process::Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_superko"));
+    command.arg("store").args(arguments);
+    for (name, value) in steps(library, dir, fault) {
+        command.env(name, if name == "SUPERKO_STEPS_DIR" { dir.to_str().expect("UTF-8") } else { &value });
+    }
+    command.output().expect("the program starts")
+}
+
+/// A backup is there as a whole or not at all, and so is what is restored, wherever the process dies.
+#[test]
+fn backup_and_restore_are_whole_or_not_there() {
+    let library = match steps_library() {
+        Ok(library) => library,
+        Err(reason) => return skip("backup_and_restore_are_whole_or_not_there", &reason),
+    };
+    let mut random = Random::new("backup_and_restore_are_whole_or_not_there");
+    let base = tempfile::tempdir().expect("a directory");
+    solved(base.path(), true);
+    let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+    let is_whole = |place: &Path| {
+        let verified = superko(&["store", "verify", "--json", "--data", &text(place)]);
+        let found: Value = serde_json::from_slice(&verified.stdout).unwrap_or_default();
+        verified.status.success() && found["records"]["jobs"] == 2
+    };
+    let (mut tried, mut deaths) = (0, 0);
+    for command in ["backup", "restore"] {
+        let lifetime = |fault: &str| {
+            let dir = tempfile::tempdir().expect("a directory");
+            let (data, copied) = (dir.path().join("data"), dir.path().join("copied"));
+            let (from, to) = if command == "backup" { (&data, &copied) } else { (&copied, &data) };
+            copy(&base.path().join("data"), &data);
+            if command == "restore" {
+                let made = superko(&["store", "backup", "--data", &text(&data), "--to", &text(&copied)]);
+                assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+                std::fs::remove_dir_all(&data).expect("wiped");
+            }
+            let arguments: [&str; 5] = match command {
+                "backup" => ["backup", "--data", &text(from), "--to", &text(to)],
+                _ => ["restore", "--from", &text(from), "--data", &text(to)],
+            };
+            let output = store_command(library, dir.path(), fault, &arguments);
+            (dir, from.clone(), to.clone(), output, arguments.map(str::to_owned))
+        };
+        let (dir, _, to, output, _) = lifetime("");
+        assert!(output.status.success() && is_whole(&to), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        let log = std::fs::read_to_string(dir.path().join("steps")).expect("the steps");
+        let all: Vec<(usize, String)> =
+            log.lines().enumerate().map(|(index, line)| (index + 1, line.split_once(' ').expect("a step").1.to_owned())).collect();
+        assert!(all.iter().any(|(_, step)| step.starts_with("rename")), "{command}: {all:?}");
+        for number in random.choose(&decisive(&all), tries(12)) {
+            for fault in [format!("kill:{number}"), format!("error:{number}:5")] {
+                let what = format!("{command}, {fault} ({})", all[number - 1].1);
+                let (dir, from, to, output, arguments) = lifetime(&fault);
+                tried += 1;
+                deaths += u32::from(output.status.code().is_none());
+                assert!(is_whole(&from), "{what}: the source has suffered");
+                if to.join("store").exists() {
+                    assert!(is_whole(&to), "{what}");
+                } else if to.join("restore.part").exists() {
+                    let started = superko(&["serve", "--data", &text(&to), "--listen", "127.0.0.1:0"]);
+                    assert_eq!(
+                        started.status.code(),
+                        Some(1),
+                        "{what}: a daemon begins anew: {}",
+                        String::from_utf8_lossy(&started.stderr)
+                    );
+                }
+                let part = dir.path().join("copied.part");
+                assert!(!part.exists() || output.status.code().is_none(), "{what}: it cleans up after itself");
+                let _ = std::fs::remove_dir_all(part);
+                let again = superko(&[&["store"], arguments.each_ref().map(String::as_str).as_slice()].concat());
+                assert!(again.status.success() || again.status.code() == Some(2), "{what}: {}", String::from_utf8_lossy(&again.stderr));
+                assert!(is_whole(&to), "{what}: then again");
+            }
+        }
+    }
+    println!("{deaths} deaths, {} errors", tried - deaths);
 }

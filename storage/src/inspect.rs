@@ -71,7 +71,7 @@ impl Inspector {
         let lock = lock_unchanged(directory)?;
         let path = directory.join("store");
         std::fs::metadata(path.join("CURRENT")).map_err(|source| StoreError::Io { path: path.join("CURRENT"), source })?;
-        let options = base_options();
+        let options = base_options(&path);
         check_origin(directory, &path, &options)?;
         let families = DB::list_cf(&options, &path)?;
         let db = DB::open_cf_for_read_only(&options, &path, &families, false)?;

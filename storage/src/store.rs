@@ -10,8 +10,10 @@ use rocksdb::{ColumnFamily, ColumnFamilyDescriptor, DB, Direction, IteratorMode,
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use superko_rules::Geometry;
 use superko_search::{Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetPart, SetsHandle, Table};
@@ -20,6 +22,8 @@ pub(crate) const FAMILIES: [&str; 6] = ["jobs", "proofs", "lemmas", "numbers", "
 const FORMAT_VERSION: u32 = 1;
 /// Held by whoever uses a data directory.
 pub const LOCK_FILE: &str = "LOCK.superko";
+/// In `store/`: how many writes are known to have reached the disk.
+const MARK_FILE: &str = "MARK.superko";
 /// What a restore has copied so far lies there, in the data directory, until all of it is whole.
 pub const RESTORE_PART: &str = "restore.part";
 /// Lemmas are written in batches of about this many bytes, so that a checkpoint's memory is bounded.
@@ -92,9 +96,31 @@ pub enum StoreError {
         /// Bytes that must be free.
         least: u64,
     },
+    /// The end of RocksDB's log is missing or damaged.
+    #[error(
+        "data directory {directory}: its store ends at write {found}, but {marked} writes had reached the disk: its log is damaged or cut off; nothing \
+         was changed, restore the data directory from a backup",
+        directory = directory.display()
+    )]
+    CutOff {
+        /// The directory.
+        directory: PathBuf,
+        /// The last write that can be read.
+        found: u64,
+        /// The last write that is known to have been on disk.
+        marked: u64,
+    },
     /// RocksDB refused.
-    #[error("store: {0}")]
+    #[error("store: {0}{advice}", advice = advice(.0))]
     Database(#[from] rocksdb::Error),
+}
+
+/// What to do about an error of RocksDB, if anything is known to help.
+fn advice(error: &rocksdb::Error) -> &'static str {
+    match error.kind() {
+        rocksdb::ErrorKind::Corruption => "; the store is damaged, restore the data directory from a backup",
+        _ => "",
+    }
 }
 
 /// A job as the daemon keeps it.
@@ -179,6 +205,8 @@ pub struct Store {
     directory: PathBuf,
     /// With less space than this only what finishes acknowledged work is written.
     least_free: AtomicU64,
+    /// The file that tells how many writes are known to be on disk, and how many it tells.
+    mark: Mutex<(Option<File>, u64)>,
     _lock: File,
 }
 
@@ -196,7 +224,7 @@ impl Store {
         if directory.join(RESTORE_PART).exists() && !path.exists() {
             return Err(StoreError::HalfRestored { directory: directory.to_owned() });
         }
-        let mut options = base_options();
+        let mut options = base_options(&path);
         options.set_compression_type(rocksdb::DBCompressionType::Lz4);
         options.set_max_background_jobs(2);
         options.set_keep_log_file_num(4);
@@ -212,6 +240,7 @@ impl Store {
             refuses_writes: AtomicBool::new(false),
             directory: directory.to_owned(),
             least_free: AtomicU64::new(0),
+            mark: Mutex::default(),
             _lock: lock,
         };
         if fresh {
@@ -270,6 +299,30 @@ impl Store {
     /// Writes nothing, durably: fails as any write would.
     pub fn try_write(&self) -> Result<(), StoreError> {
         self.write(|batch| batch.delete_cf(self.family("metadata"), "nothing"))
+    }
+
+    /// Syncs what has been written so far and marks how far that is, if anything was written since the last mark. To be called every now and then.
+    ///
+    /// After a crash the log may end in a write that was not synced and of which some sectors never reached the disk. RocksDB alone cannot tell that
+    /// from damage to writes that were acknowledged. What lies before the mark is damage, and refused; what lies after it, it may drop.
+    pub fn mark(&self) -> Result<(), StoreError> {
+        let mut mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = self.db.latest_sequence_number();
+        if written == mark.1 {
+            return Ok(());
+        }
+        self.db.flush_wal(true)?;
+        let path = self.directory.join("store").join(MARK_FILE);
+        let io_error = |source: io::Error| StoreError::Io { path: path.clone(), source };
+        let bytes = [written.to_be_bytes().as_slice(), &crc32fast::hash(&written.to_be_bytes()).to_be_bytes()].concat();
+        let file = match mark.0.take() {
+            Some(file) => file,
+            None => OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(io_error)?,
+        };
+        // Within one sector, in place: there is the old mark or the new one.
+        file.write_all_at(&bytes, 0).and_then(|()| file.sync_data()).map_err(io_error)?;
+        *mark = (Some(file), written);
+        Ok(())
     }
 
     fn read(&self, family: &'static str, key: &[u8], name: &str) -> Result<Option<Vec<u8>>, StoreError> {
@@ -491,6 +544,7 @@ impl Store {
     /// Ends background work and closes the database. Dropping without it is safe for the data.
     pub fn close(self) -> Result<(), StoreError> {
         self.db.flush_wal(true)?;
+        self.mark()?;
         self.db.cancel_all_background_work(true);
         Ok(())
     }
@@ -533,6 +587,8 @@ impl PendingCheckpoint<'_> {
         options.set_sync(true);
         store.noted(store.db.write_opt(batch, &options))?;
         self.committed = true;
+        // The checkpoint is made, whatever comes of the mark; the next one tells.
+        let _ = store.mark();
         Ok(CheckpointReport { sequence, lemmas, numbers, bytes, seconds: started.elapsed().as_secs_f64() })
     }
 }
@@ -568,13 +624,24 @@ fn identity() -> [(&'static str, String); 2] {
     [("format version", FORMAT_VERSION.to_string()), ("rules", crate::RULES_TEXT.to_owned())]
 }
 
-/// How a database is opened, to write or to read only.
-pub(crate) fn base_options() -> Options {
+/// How the database at `path` is opened, to write or to read only.
+pub(crate) fn base_options(path: &Path) -> Options {
     let mut options = Options::default();
     options.set_paranoid_checks(true);
-    // A write that a crash cut short ends the log; damage before its end is an error, not a silent loss of what follows.
-    options.set_wal_recovery_mode(rocksdb::DBRecoveryMode::TolerateCorruptedTailRecords);
+    // The log ends where it does not read on, which must not be before the mark; see `check_origin`. Without a mark it may end in a write that a crash
+    // cut short, and damage before its end is an error, not a silent loss of what follows.
+    options.set_wal_recovery_mode(match marked(path) {
+        Some(_) => rocksdb::DBRecoveryMode::PointInTime,
+        None => rocksdb::DBRecoveryMode::TolerateCorruptedTailRecords,
+    });
     options
+}
+
+/// How many writes are known to have reached the disk; `None` if no mark tells, as in a backup or a store of version 0.1.0.
+fn marked(path: &Path) -> Option<u64> {
+    let bytes: [u8; 12] = std::fs::read(path.join(MARK_FILE)).ok()?.try_into().ok()?;
+    let (written, crc) = bytes.split_first_chunk::<8>()?;
+    (crc == crc32fast::hash(written).to_be_bytes()).then_some(u64::from_be_bytes(*written))
 }
 
 /// Looks at an existing database without changing it: an error if it is not ours, `true` if it never held anything (its creation
@@ -586,6 +653,10 @@ pub(crate) fn check_origin(directory: &Path, path: &Path, options: &Options) -> 
         return Err(foreign("column family", other.clone(), FAMILIES.join(", ")));
     }
     let db = DB::open_cf_for_read_only(options, path, &found, false)?;
+    let (found_writes, marked) = (db.latest_sequence_number(), marked(path).unwrap_or_default());
+    if found_writes < marked {
+        return Err(StoreError::CutOff { directory: directory.to_owned(), found: found_writes, marked });
+    }
     let mut complete = true;
     for (field, expected) in identity() {
         let Some(family) = db.cf_handle("metadata") else {
