@@ -3,6 +3,7 @@
 //! A backup is a data directory of its own (`store/`, `certificates/`) with a list of its files and their SHA-256. It gets its name when all of
 //! it is on disk. The mapped table is left out: it is filled from the store.
 
+use crate::campaigns::Campaign;
 use crate::certificate::{open_plain, sha256};
 use crate::jobs::{Job, State};
 use crate::proofs::ProofId;
@@ -330,6 +331,11 @@ pub fn verify(directory: &Path) -> Result<Verification, BackupError> {
                 Ok(certificates) => wanted.extend(certificates),
                 Err(reason) => verification.damage(what(), reason),
             },
+            Ok(Content::Campaign(record)) => {
+                if let Err(reason) = Campaign::from_record(record.clone()) {
+                    verification.damage(what(), reason);
+                }
+            }
             Ok(Content::Proof(proof)) => {
                 if let Err(error) = serde_json::from_value::<SolveReport>(proof.body.clone()) {
                     verification.damage(what(), error);
@@ -399,7 +405,7 @@ pub fn statistics(directory: &Path) -> Result<Statistics, BackupError> {
             }
             // Ascending, so the last one stays.
             Ok(Content::Checkpoint(record)) => statistics.last_checkpoint = Some(record),
-            Ok(Content::Proof(_) | Content::Other) => {}
+            Ok(Content::Campaign(_) | Content::Proof(_) | Content::Other) => {}
         }
     });
     for name in ["store", "tables", CERTIFICATES] {

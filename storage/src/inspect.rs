@@ -1,7 +1,9 @@
 //! Reads a store to its last record and changes nothing: for verification, statistics, and to look at a backup.
 
 use crate::codec;
-use crate::store::{CheckpointRecord, FAMILIES, JobRecord, ProofRecord, Store, StoreError, base_options, check_origin, lock_unchanged};
+use crate::store::{
+    CampaignRecord, CheckpointRecord, FAMILIES, JobRecord, ProofRecord, Store, StoreError, base_options, check_origin, lock_unchanged,
+};
 use rocksdb::{DB, IteratorMode, ReadOptions};
 use std::fs::File;
 use std::path::Path;
@@ -24,6 +26,8 @@ pub struct Found<'a> {
 pub enum Content {
     /// A job.
     Job(JobRecord),
+    /// A campaign.
+    Campaign(CampaignRecord),
     /// A root result.
     Proof(ProofRecord),
     /// A lemma or a number of this board.
@@ -38,7 +42,7 @@ impl Found<'_> {
     /// The record's number or name, for people.
     pub fn name(&self) -> String {
         match (self.family, <[u8; 8]>::try_from(self.key)) {
-            ("jobs" | "checkpoints", Ok(number)) => u64::from_be_bytes(number).to_string(),
+            ("jobs" | "campaigns" | "checkpoints", Ok(number)) => u64::from_be_bytes(number).to_string(),
             ("metadata", _) => String::from_utf8_lossy(self.key).into_owned(),
             _ => match split_board(self.key) {
                 Some((board, rest)) => format!("{board} {}", hexadecimal(rest)),
@@ -117,6 +121,10 @@ fn read(family: &str, key: &[u8], payload: &[u8]) -> Result<Content, String> {
     let json = |error: serde_json::Error| error.to_string();
     match family {
         "jobs" => Store::parse_job(key, payload).map(Content::Job),
+        "campaigns" => {
+            let id = u64::from_be_bytes(key.try_into().map_err(|_| "its key is not eight bytes".to_owned())?);
+            Ok(Content::Campaign(CampaignRecord { id, body: serde_json::from_slice(payload).map_err(json)? }))
+        }
         "proofs" => {
             let (board, rest) = board()?;
             let job = rest.first_chunk::<8>().filter(|_| rest.len() == 12).ok_or("its key is not a board, a job and a number")?;
