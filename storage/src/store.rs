@@ -6,14 +6,15 @@
 use crate::codec;
 use crate::table::MappedTable;
 use rocksdb::checkpoint::Checkpoint;
-use rocksdb::{ColumnFamily, ColumnFamilyDescriptor, DB, Direction, IteratorMode, Options, WriteBatch, WriteOptions};
+use rocksdb::{ColumnFamily, ColumnFamilyDescriptor, DB, Direction, IteratorMode, Options, ReadOptions, WriteBatch, WriteOptions};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use superko_rules::Geometry;
 use superko_search::{Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetPart, SetsHandle, Table};
@@ -28,6 +29,9 @@ const MARK_FILE: &str = "MARK.superko";
 pub const RESTORE_PART: &str = "restore.part";
 /// Lemmas are written in batches of about this many bytes, so that a checkpoint's memory is bounded.
 const BATCH_BYTES: usize = 4 << 20;
+/// Threads that fill a table, at most, and lemmas that one of them takes at a time.
+const MOST_RESTORERS: usize = 8;
+const RESTORE_BATCH: usize = 256;
 /// Numbers that cost less are cheaper to find again than to keep.
 const COSTLY_EXPANSIONS: u32 = 64;
 /// At most so many numbers are kept, the costliest.
@@ -249,7 +253,7 @@ impl Store {
             refuses_writes: AtomicBool::new(false),
             directory: directory.to_owned(),
             least_free: AtomicU64::new(0),
-            mark: Mutex::default(),
+            mark: Mutex::new((None, marked(&path).unwrap_or_default())),
             _lock: lock,
         };
         if fresh {
@@ -260,6 +264,7 @@ impl Store {
                 }
             })?;
         }
+        store.mark()?;
         sync_directory(&path).and_then(|()| sync_directory(directory)).map_err(io_error(directory))?;
         Ok(store)
     }
@@ -499,18 +504,7 @@ impl Store {
         let started = Instant::now();
         let mut report = RestoreReport::default();
         let prefix = board_prefix(&table.geometry().name());
-        for entry in self.db.iterator_cf(self.family("lemmas"), IteratorMode::From(&prefix, Direction::Forward)) {
-            let (key, value) = entry?;
-            let Some(rest) = key.strip_prefix(prefix.as_slice()) else { break };
-            let lemma = codec::open("lemmas", &key, &value).ok().and_then(codec::decode_lemma);
-            match (rest.first_chunk::<16>(), lemma) {
-                (Some(position), Some(lemma)) => {
-                    table.restore_lemma(PositionKey::from_be_bytes(*position), &lemma);
-                    report.lemmas += 1;
-                }
-                _ => report.refused += 1,
-            }
-        }
+        (report.lemmas, report.refused) = self.restore_lemmas(table, &prefix)?;
         for entry in self.db.iterator_cf(self.family("numbers"), IteratorMode::From(&prefix, Direction::Forward)) {
             let (key, value) = entry?;
             let Some(rest) = key.strip_prefix(prefix.as_slice()) else { break };
@@ -526,6 +520,56 @@ impl Store {
         }
         report.seconds = started.elapsed().as_secs_f64();
         Ok(report)
+    }
+
+    /// The lemmas of [`Store::restore`]: this thread reads, others decode and store, which takes most of the time. How many were taken in, and how many
+    /// refused.
+    fn restore_lemmas(&self, table: &MappedTable, prefix: &[u8]) -> Result<(u64, u64), StoreError> {
+        let workers = std::thread::available_parallelism().map_or(1, |threads| threads.get().min(MOST_RESTORERS));
+        let (lemmas, refused) = (AtomicU64::new(0), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            let (send, receive) = sync_channel::<Vec<(Box<[u8]>, Box<[u8]>)>>(2 * workers);
+            let receive = Arc::new(Mutex::new(receive));
+            for _ in 0..workers {
+                let receive = receive.clone();
+                let (lemmas, refused) = (&lemmas, &refused);
+                scope.spawn(move || {
+                    // The lock is held only to take a batch.
+                    let next = || receive.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    while let Ok(batch) = next() {
+                        for (key, value) in batch {
+                            let position = key.get(prefix.len()..).and_then(|rest| rest.first_chunk::<16>());
+                            match (position, codec::open("lemmas", &key, &value).ok().and_then(codec::decode_lemma)) {
+                                (Some(position), Some(lemma)) => {
+                                    table.restore_lemma(PositionKey::from_be_bytes(*position), &lemma);
+                                    lemmas.fetch_add(1, Relaxed);
+                                }
+                                _ => drop(refused.fetch_add(1, Relaxed)),
+                            }
+                        }
+                    }
+                });
+            }
+            // Only the workers hold it now: if all of them have panicked, sending fails.
+            drop(receive);
+            let mut batch = Vec::with_capacity(RESTORE_BATCH);
+            let mut reading = ReadOptions::default();
+            reading.set_readahead_size(1 << 20);
+            for entry in self.db.iterator_cf_opt(self.family("lemmas"), reading, IteratorMode::From(prefix, Direction::Forward)) {
+                let (key, value) = entry?;
+                if !key.starts_with(prefix) {
+                    break;
+                }
+                batch.push((key, value));
+                if batch.len() == RESTORE_BATCH && send.send(std::mem::replace(&mut batch, Vec::with_capacity(RESTORE_BATCH))).is_err() {
+                    break;
+                }
+            }
+            // An error means that all workers have panicked, which the end of the scope passes on.
+            let _ = send.send(batch);
+            Ok::<(), StoreError>(())
+        })?;
+        Ok((lemmas.into_inner(), refused.into_inner()))
     }
 
     /// Lemmas that views could not read since the store was opened, because RocksDB failed or a record is damaged.
