@@ -285,7 +285,11 @@ pub fn restore(from: &Path, data_dir: &Path) -> Result<BackupReport, BackupError
     at(&part.0, sync(&part.0).and_then(|()| sync(data_dir)))?;
     // The store last: with it the directory is whole.
     for directory in [CERTIFICATES, "store"] {
-        at(data_dir, std::fs::rename(part.0.join(directory), data_dir.join(directory)).and_then(|()| sync(data_dir)))?;
+        let moved = std::fs::rename(part.0.join(directory), data_dir.join(directory)).and_then(|()| sync(data_dir));
+        if moved.is_err() && !data_dir.join("store").exists() {
+            let _ = std::fs::remove_dir_all(data_dir.join(CERTIFICATES));
+        }
+        at(data_dir, moved)?;
     }
     drop(part);
     Ok(report(data_dir, &list, verification, started))

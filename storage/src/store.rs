@@ -100,19 +100,16 @@ pub enum StoreError {
         /// Bytes that must be free.
         least: u64,
     },
-    /// The end of RocksDB's log is missing or damaged.
+    /// What is known to have been on disk is missing or damaged.
     #[error(
-        "data directory {directory}: its store ends at write {found}, but {marked} writes had reached the disk: its log is damaged or cut off; nothing \
-         was changed, restore the data directory from a backup",
+        "data directory {directory}: {what}; nothing was changed, restore the data directory from a backup",
         directory = directory.display()
     )]
     CutOff {
         /// The directory.
         directory: PathBuf,
-        /// The last write that can be read.
-        found: u64,
-        /// The last write that is known to have been on disk.
-        marked: u64,
+        /// What is missing.
+        what: String,
     },
     /// RocksDB refused.
     #[error("store: {0}{advice}", advice = advice(.0))]
@@ -218,8 +215,8 @@ pub struct Store {
     directory: PathBuf,
     /// With less space than this only what finishes acknowledged work is written.
     least_free: AtomicU64,
-    /// The file that tells how many writes are known to be on disk, and how many it tells.
-    mark: Mutex<(Option<File>, u64)>,
+    /// The file that tells what is known to be on disk, and what it tells.
+    mark: Mutex<(Option<File>, Mark)>,
     _lock: File,
 }
 
@@ -322,20 +319,22 @@ impl Store {
     pub fn mark(&self) -> Result<(), StoreError> {
         let mut mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
         let written = self.db.latest_sequence_number();
-        if written == mark.1 {
+        let path = self.directory.join("store");
+        let (manifest, manifest_bytes) = manifest(&path).map_err(|source| StoreError::Io { path: path.clone(), source })?;
+        if (written, manifest, manifest_bytes) == (mark.1.written, mark.1.manifest, mark.1.manifest_bytes) {
             return Ok(());
         }
         self.db.flush_wal(true)?;
-        let path = self.directory.join("store").join(MARK_FILE);
-        let io_error = |source: io::Error| StoreError::Io { path: path.clone(), source };
-        let bytes = [written.to_be_bytes().as_slice(), &crc32fast::hash(&written.to_be_bytes()).to_be_bytes()].concat();
+        let io_error = |source: io::Error| StoreError::Io { path: path.join(MARK_FILE), source };
+        let manifest_crc = manifest_crc(&path, manifest, manifest_bytes).map_err(io_error)?;
+        let next = Mark { written, manifest, manifest_bytes, manifest_crc };
         let file = match mark.0.take() {
             Some(file) => file,
-            None => OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(io_error)?,
+            None => OpenOptions::new().write(true).create(true).truncate(false).open(path.join(MARK_FILE)).map_err(io_error)?,
         };
         // Within one sector, in place: there is the old mark or the new one.
-        file.write_all_at(&bytes, 0).and_then(|()| file.sync_data()).map_err(io_error)?;
-        *mark = (Some(file), written);
+        file.write_all_at(&next.to_bytes(), 0).and_then(|()| file.sync_data()).map_err(io_error)?;
+        *mark = (Some(file), next);
         Ok(())
     }
 
@@ -701,25 +700,81 @@ pub(crate) fn base_options(path: &Path) -> Options {
     options
 }
 
-/// How many writes are known to have reached the disk; `None` if no mark tells, as in a backup or a store of version 0.1.0.
-fn marked(path: &Path) -> Option<u64> {
-    let bytes: [u8; 12] = std::fs::read(path.join(MARK_FILE)).ok()?.try_into().ok()?;
-    let (written, crc) = bytes.split_first_chunk::<8>()?;
-    (crc == crc32fast::hash(written).to_be_bytes()).then_some(u64::from_be_bytes(*written))
+/// What is known to be on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Mark {
+    /// RocksDB's number of the last write.
+    written: u64,
+    /// Number, length and checksum of the manifest: cut short, it would be a valid one of an earlier time.
+    manifest: u64,
+    manifest_bytes: u64,
+    manifest_crc: u32,
+}
+
+impl Mark {
+    fn to_bytes(self) -> Vec<u8> {
+        let words = [self.written, self.manifest, self.manifest_bytes].map(u64::to_be_bytes).concat();
+        let body = [words, self.manifest_crc.to_be_bytes().to_vec()].concat();
+        let crc = crc32fast::hash(&body);
+        [body, crc.to_be_bytes().to_vec()].concat()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Mark> {
+        let word = |at: usize| bytes.get(at..at + 8)?.try_into().ok().map(u64::from_be_bytes);
+        let manifest_crc = u32::from_be_bytes(bytes.get(24..28)?.try_into().ok()?);
+        let mark = Mark { written: word(0)?, manifest: word(8)?, manifest_bytes: word(16)?, manifest_crc };
+        (mark.to_bytes() == bytes).then_some(mark)
+    }
+}
+
+/// The mark of the database at `path`; `None` in a backup, in a store of version 0.1.0, or where it is damaged itself.
+fn marked(path: &Path) -> Option<Mark> {
+    Mark::from_bytes(&std::fs::read(path.join(MARK_FILE)).ok()?)
+}
+
+/// Number and length of the manifest in use.
+fn manifest(path: &Path) -> io::Result<(u64, u64)> {
+    let current = std::fs::read_to_string(path.join("CURRENT"))?;
+    let number = current.trim_end().strip_prefix("MANIFEST-").and_then(|number| number.parse().ok());
+    let number = number.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "CURRENT names no manifest"))?;
+    Ok((number, std::fs::metadata(path.join(format!("MANIFEST-{number:06}")))?.len()))
+}
+
+fn manifest_crc(path: &Path, number: u64, bytes: u64) -> io::Result<u32> {
+    let mut content = Vec::new();
+    File::open(path.join(format!("MANIFEST-{number:06}")))?.take(bytes).read_to_end(&mut content)?;
+    Ok(crc32fast::hash(&content))
+}
+
+/// Refuses a database whose manifest is not, as far as the mark goes, what it was.
+fn check_manifest(directory: &Path, path: &Path, mark: &Mark) -> Result<(), StoreError> {
+    let io_error = |source| StoreError::Io { path: path.join("CURRENT"), source };
+    let (number, bytes) = manifest(path).map_err(io_error)?;
+    // An opening that a crash cut short may have begun another manifest.
+    let is_same = number != mark.manifest
+        || bytes >= mark.manifest_bytes && manifest_crc(path, number, mark.manifest_bytes).map_err(io_error)? == mark.manifest_crc;
+    let what = format!("the manifest of its store, MANIFEST-{number:06}, is damaged or cut off");
+    if is_same { Ok(()) } else { Err(StoreError::CutOff { directory: directory.to_owned(), what }) }
 }
 
 /// Looks at an existing database without changing it: an error if it is not ours, `true` if it never held anything (its creation
 /// was cut short).
 pub(crate) fn check_origin(directory: &Path, path: &Path, options: &Options) -> Result<bool, StoreError> {
     let foreign = |field, value, expected| StoreError::Foreign { directory: directory.to_owned(), field, value, expected };
+    if let Some(mark) = marked(path) {
+        check_manifest(directory, path, &mark)?;
+    }
     let found = DB::list_cf(options, path)?;
     if let Some(other) = found.iter().find(|name| *name != "default" && !FAMILIES.contains(&name.as_str())) {
         return Err(foreign("column family", other.clone(), FAMILIES.join(", ")));
     }
     let db = DB::open_cf_for_read_only(options, path, &found, false)?;
-    let (found_writes, marked) = (db.latest_sequence_number(), marked(path).unwrap_or_default());
-    if found_writes < marked {
-        return Err(StoreError::CutOff { directory: directory.to_owned(), found: found_writes, marked });
+    if let Some(mark) = marked(path) {
+        let (found, marked) = (db.latest_sequence_number(), mark.written);
+        if found < marked {
+            let what = format!("its store ends at write {found}, but {marked} writes had reached the disk: its log is damaged or cut off");
+            return Err(StoreError::CutOff { directory: directory.to_owned(), what });
+        }
     }
     let mut complete = true;
     for (field, expected) in identity() {
