@@ -1,6 +1,7 @@
 //! The HTTP API: routes, and what is common to all of them.
 
 mod jobs;
+mod page;
 mod positions;
 mod problem;
 mod proofs;
@@ -25,11 +26,16 @@ const OVERSHOOT_BYTES: usize = 16 << 20;
 /// All routes; requests with a body past `max_body_bytes` are refused.
 pub fn router(engine: Arc<Engine>, max_body_bytes: usize) -> Router {
     let submit = move |state, headers, body| jobs::submit(state, headers, body, max_body_bytes);
+    let look_up = move |state, headers, body| positions::show_posted(state, headers, body, max_body_bytes);
+    let batch = move |state, headers, body| positions::batch(state, headers, body, max_body_bytes);
     Router::new()
+        .route("/", get(page::index))
+        .route("/page/{file}", get(page::file))
         .route("/v1/jobs", post(submit).get(jobs::list))
         .route("/v1/jobs/{id}", get(jobs::show))
         .route("/v1/jobs/{id}/cancel", post(jobs::cancel))
-        .route("/v1/positions", get(positions::show))
+        .route("/v1/positions", get(positions::show).post(look_up))
+        .route("/v1/positions:batch", post(batch))
         .route("/v1/proofs/{id}", get(proofs::show))
         .route("/v1/proofs/{id}/certificate", get(proofs::certificate))
         .route("/v1/proofs/{id}/verifications", post(proofs::verify))

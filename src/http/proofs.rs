@@ -89,7 +89,7 @@ pub async fn certificate(State(engine): State<Arc<Engine>>, path: Id, mut reques
 }
 
 /// Whether a header of entity tags names `tag`, or any; `None` without the header. A weak tag may stand for the strong one if `weakly`.
-fn names(headers: &HeaderMap, name: header::HeaderName, tag: &str, weakly: bool) -> Option<bool> {
+pub fn names(headers: &HeaderMap, name: header::HeaderName, tag: &str, weakly: bool) -> Option<bool> {
     let mut values = headers.get_all(name).iter().peekable();
     values.peek()?;
     let tags = |value: &HeaderValue| {

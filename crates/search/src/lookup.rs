@@ -29,13 +29,21 @@ pub struct Lookup {
 /// Looks a game up in the tables' lemmas, under the reuse test against the game's own history. Static knowledge counts as proven.
 /// Panics if a table is for another board size.
 pub fn lookup(tables: &[&dyn Table], game: &Game) -> Lookup {
-    let geometry = game.geometry();
+    look_up(&mut Known::new(tables, game.geometry()), game)
+}
+
+/// Looks several games up, all on boards of this shape; they share what static analysis costs.
+pub fn lookup_all<'a>(tables: &[&dyn Table], geometry: &'static Geometry, games: impl IntoIterator<Item = &'a Game>) -> Vec<Lookup> {
+    let mut known = Known::new(tables, geometry);
+    games.into_iter().map(|game| look_up(&mut known, game)).collect()
+}
+
+fn look_up(known: &mut Known<'_>, game: &Game) -> Lookup {
+    let geometry = known.geometry;
     let mut history = History::new();
     for &board in game.boards() {
         history.push(KnownBoard::new(board, geometry.canonical(board)));
     }
-    let mut known =
-        Known { tables, geometry, transfer: Transfer::default(), static_leaves: StaticLeaves::new(geometry, RegionLimits::default()) };
     let position = game.position();
     let mut bounds = known.bounds(position, &history);
     if game.is_over() {
@@ -85,7 +93,11 @@ struct Known<'a> {
     static_leaves: StaticLeaves,
 }
 
-impl Known<'_> {
+impl<'a> Known<'a> {
+    fn new(tables: &'a [&'a dyn Table], geometry: &'static Geometry) -> Known<'a> {
+        Known { tables, geometry, transfer: Transfer::default(), static_leaves: StaticLeaves::small(geometry, RegionLimits::default()) }
+    }
+
     fn bounds(&mut self, position: Position, history: &History) -> Bounds {
         let points = self.geometry.points() as i32;
         if position.passes == 2 {
