@@ -81,6 +81,9 @@ function hear(name, data) {
     state.checkpoint = { ...data, time: new Date() };
   } else if (name === "campaign") {
     state.campaigns?.set(data.id, data);
+  } else if (name === "reset") {
+    // More happened than the server keeps.
+    refresh();
   } else if (name === "draining") {
     state.mode = "stopping";
   }
@@ -110,8 +113,13 @@ let order = "newest";
 async function campaigns() {
   if (state.campaigns === null) return;
   try {
-    const { campaigns } = await get("/v1/campaigns");
-    state.campaigns = new Map(campaigns.map((campaign) => [campaign.id, campaign]));
+    const all = [];
+    for (let query = ""; query !== null; ) {
+      const { campaigns, next } = await get(`/v1/campaigns${query}`);
+      all.push(...campaigns);
+      query = next === null ? null : `?cursor=${next}`;
+    }
+    state.campaigns = new Map(all.map((campaign) => [campaign.id, campaign]));
   } catch (error) {
     if (!(error instanceof Problem) || error.status !== 404) throw error;
     state.campaigns = null;
