@@ -49,8 +49,7 @@ pub async fn submit(
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, format!("/v1/jobs/{}", job.id))], Json(json)).into_response())
 }
 
-/// The body as JSON, if it says that it is that and is not too large.
-pub fn read_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>, max_body_bytes: usize) -> Result<Value, Problem> {
+pub(super) fn read_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>, max_body_bytes: usize) -> Result<Value, Problem> {
     let too_large = || {
         let detail = format!(
             "the body is larger than max_body_bytes, {max_body_bytes} bytes: send a smaller one, or raise the limit in the configuration"

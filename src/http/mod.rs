@@ -8,7 +8,7 @@ mod proofs;
 
 use crate::engine::Engine;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
-use axum::http::{Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -25,20 +25,21 @@ const OVERSHOOT_BYTES: usize = 16 << 20;
 
 /// All routes; requests with a body past `max_body_bytes` are refused.
 pub fn router(engine: Arc<Engine>, max_body_bytes: usize) -> Router {
-    let submit = move |state, headers, body| jobs::submit(state, headers, body, max_body_bytes);
     let look_up = move |state, headers, body| positions::show_posted(state, headers, body, max_body_bytes);
     let batch = move |state, headers, body| positions::batch(state, headers, body, max_body_bytes);
+    let submit = move |state, headers, body| jobs::submit(state, headers, body, max_body_bytes);
     Router::new()
         .route("/", get(page::index))
         .route("/page/{file}", get(page::file))
         .route("/v1/jobs", post(submit).get(jobs::list))
         .route("/v1/jobs/{id}", get(jobs::show))
         .route("/v1/jobs/{id}/cancel", post(jobs::cancel))
-        .route("/v1/positions", get(positions::show).post(look_up))
-        .route("/v1/positions:batch", post(batch))
+        .route("/v1/positions", get(positions::show))
         .route("/v1/proofs/{id}", get(proofs::show))
         .route("/v1/proofs/{id}/certificate", get(proofs::certificate))
         .route("/v1/proofs/{id}/verifications", post(proofs::verify))
+        .route("/v1/positions", post(look_up))
+        .route("/v1/positions:batch", post(batch))
         .route("/v1/admin/checkpoint", post(checkpoint))
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
@@ -103,6 +104,18 @@ fn read_query<'a>(pairs: &'a [(String, String)], known: &[&str]) -> Result<Vec<(
         seen.push((name, value));
     }
     Ok(seen)
+}
+
+/// Whether a header of entity tags names `tag`, or any; `None` without the header. A weak tag may stand for the strong one if `weakly`.
+fn names(headers: &HeaderMap, name: HeaderName, tag: &str, weakly: bool) -> Option<bool> {
+    let mut values = headers.get_all(name).iter().peekable();
+    values.peek()?;
+    let tags = |value: &axum::http::HeaderValue| {
+        let text = value.to_str().unwrap_or_default().trim();
+        let strong = |one: &str| one.strip_prefix("W/").filter(|_| weakly).unwrap_or(one) == tag;
+        text == "*" || text.split(',').any(|one| strong(one.trim()))
+    };
+    Some(values.any(tags))
 }
 
 async fn healthz() -> Response {

@@ -1,7 +1,7 @@
 //! The web page: files built into the program, so that it needs nothing but the server.
 
+use super::names;
 use super::problem::Problem;
-use super::proofs::names;
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
