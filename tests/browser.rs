@@ -344,6 +344,52 @@ fn a_position_is_set_up_proven_and_walked_through() {
 }
 
 #[test]
+fn a_campaign_finds_a_value_and_jobs_are_put_aside() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start(dir.path());
+    let test = "a_campaign_finds_a_value_and_jobs_are_put_aside";
+    if daemon.get("/v1/campaigns").0 == 404 {
+        return skip(test, &"this daemon has no campaigns");
+    }
+    let Some(browser) = Browser::open(&daemon, test) else { return };
+    browser.until_text("#mode", "live");
+    browser.until_text(".empty", "No campaigns yet");
+    browser.click("//nav/a[.='New position']");
+    browser.fill("//label[.='Board']/../input", "3x3");
+    browser.click("#kind-campaign");
+    browser.click("//option[.='1']");
+    browser.assert_is_usable("the form of a campaign");
+    browser.click("//button[.='Submit']");
+    browser.until_text(".head .state", "succeeded");
+    browser.until_text(".verdict", "Value B+9, best with B2");
+    browser.until("the best move on the board", "document.querySelector('[data-vertex=B2] .mark.win') !== null");
+    browser.until_text(".proof", "Black wins at komi 8.5");
+    browser.assert_is_usable("a campaign");
+    browser.click("//button[.='Its jobs in the queue']");
+    browser.until("its jobs", "document.querySelectorAll('section:last-of-type .item').length > 1");
+    browser.assert_is_usable("a queue with a campaign");
+
+    let id = daemon.submit(&json!({"kind": "value", "board": "4x5"}));
+    browser.open_anew(&format!("/#/job/{id}"));
+    browser.until_text(".head .state", "running");
+    browser.until_text(".key", "disproof number: now");
+    browser.until_text(".key", "expansions/s: now");
+    browser.fill(".head input", "5");
+    browser.until_text(".message", &format!("job {id}: priority 5"));
+    assert_eq!(daemon.job(id)["priority"], 5);
+    browser.click("//button[starts-with(., 'Pause')]");
+    browser.until_text(".head .state", "paused");
+    browser.assert_is_usable("a job that was put aside");
+    daemon.wait_until(id, "paused");
+    browser.click("//button[starts-with(., 'Resume')]");
+    browser.until_text(".head .state", "running");
+    assert_eq!(daemon.cancel(id).0, 200);
+    // Nobody asked: the server told.
+    browser.until_text(".head .state", "cancelled");
+    browser.assert_is_quiet();
+}
+
+#[test]
 fn the_queue_shows_what_runs_and_stops_it() {
     let dir = tempfile::tempdir().expect("a directory");
     let mut daemon = Daemon::start(dir.path());

@@ -165,6 +165,7 @@ export function jobView(id) {
       ["Priority", job.priority],
       ["Limit of expansions", limits.expansions === null ? null : count(limits.expansions)],
       ["Limit of time", limits.time_seconds === null ? null : duration(limits.time_seconds)],
+      ["Limit of memory", limits.memory_bytes ? bytes(Number(limits.memory_bytes)) : null],
       ["Campaign", job.campaign],
       ["Submitted", when(job.created_at)],
       ["Started", when(job.started_at)],

@@ -48,12 +48,13 @@ export function setup() {
   const label = field("Label", text({ maxlength: 200 }), { pointers: ["/label"], hint: "To find it by." });
   const priority = field("Priority", h("input", { type: "number", step: 1, value: 0 }), { pointers: ["/priority"], hint: "Higher goes first." });
   const expansions = field("Limit of expansions", text({ inputmode: "numeric" }), { pointers: ["/limits/expansions"] });
-  const seconds = field("Limit of time, in seconds", text({ inputmode: "decimal" }), { pointers: ["/limits/time_seconds", "/limits"] });
+  const seconds = field("Limit of time, in seconds", text({ inputmode: "decimal" }), { pointers: ["/limits/time_seconds"] });
+  const memory = field("Limit of memory, in bytes", text({ inputmode: "numeric" }), { pointers: ["/limits/memory_bytes", "/limits"] });
   const certificate = field("Write a certificate", h("input", { type: "checkbox", checked: true }), { pointers: ["/certificate"], inline: true });
   const verify = field("Have the checker judge it", h("input", { type: "checkbox", checked: true }), { pointers: ["/verify"], inline: true });
   const split = field("Split the proofs at plies", h("select", {}, [0, 1, 2, 3].map((plies) => h("option", { value: plies }, String(plies)))), { pointers: ["/split"], hint: "0: one job a proof." });
   const allMoves = field("Find every best first move", h("input", { type: "checkbox", checked: true }), { pointers: ["/all_moves"], inline: true });
-  const fields = [boardField, komiField, movesField, passed, earlier, label, priority, expansions, seconds, certificate, verify, split, allMoves];
+  const fields = [boardField, komiField, movesField, passed, earlier, label, priority, expansions, seconds, memory, certificate, verify, split, allMoves];
 
   const tools = choice("A click on the board", "tool", TOOLS, (value) => (tool = value));
   const turn = choice("Side to move at the start", "turn", [["black", "Black"], ["white", "White"]], () => changed());
@@ -87,7 +88,7 @@ export function setup() {
     movesField.element,
     ofCampaign,
     h("div", { class: "pair" }, label.element, priority.element),
-    h("details", {}, h("summary", {}, "Limits"), h("div", { class: "pair" }, expansions.element, seconds.element)),
+    h("details", {}, h("summary", {}, "Limits"), h("div", { class: "pair" }, expansions.element, seconds.element, memory.element)),
     h("div", { class: "pair" }, certificate.element, verify.element),
     general,
     h("p", { class: "row" }, submit),
@@ -204,6 +205,7 @@ export function setup() {
     const limits = {};
     if (expansions.control.value.trim() !== "") limits.expansions = expansions.control.value.trim();
     if (seconds.control.value.trim() !== "") limits.time_seconds = figure(seconds.control);
+    if (memory.control.value.trim() !== "") limits.memory_bytes = memory.control.value.trim();
     const body = {
       board: boardInput.value.trim(),
       moves,
