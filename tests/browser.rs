@@ -408,7 +408,7 @@ fn the_queue_shows_what_runs_and_stops_it() {
     browser.click("//a[contains(., 'Value of 4x5')]");
     browser.until(
         "a chart",
-        "document.querySelector('.chart svg[role=img]')?.getAttribute('aria-label').startsWith('Expansions per second over')",
+        "document.querySelector('.chart svg[role=img]')?.getAttribute('aria-label').startsWith('Expansions per second from')",
     );
     browser.until_text(".key", "hit rate: now");
     browser.assert_is_usable("a running job");

@@ -93,15 +93,30 @@ async function* lines(stream) {
   }
 }
 
+/** Waits until the page is looked at. */
+async function visible() {
+  while (document.visibilityState !== "visible") {
+    await new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));
+  }
+}
+
 /**
- * Follows the server's events for as long as the page lives. `mode` hears "live", or "polling" while there is no stream. Lines of JSON
- * rather than an EventSource: that one cannot send a token.
+ * Follows the server's events for as long as the page is looked at: a browser has few connections to one server, and one page out of sight,
+ * or kept for the way back, must not hold on to one. `mode` hears "live", or "polling" while there is no stream. Lines of JSON rather than
+ * an EventSource: that one cannot send a token.
  */
 export async function follow(event, mode) {
+  let stream = new AbortController();
+  const leave = () => stream.abort();
+  addEventListener("pagehide", leave);
+  document.addEventListener("visibilitychange", () => document.visibilityState === "hidden" && leave());
   for (let last = null; ; ) {
+    await visible();
+    stream = new AbortController();
     try {
       const resume = last === null ? {} : { "last-event-id": last };
-      const response = await send("GET", "/v1/events", { headers: { accept: "application/x-ndjson", ...resume } });
+      const headers = { accept: "application/x-ndjson", ...resume };
+      const response = await send("GET", "/v1/events", { headers, signal: stream.signal });
       const lacking = [404, 405, 406].includes(response.status);
       if (lacking) return mode("polling");
       if (response.ok) {
@@ -115,6 +130,7 @@ export async function follow(event, mode) {
         }
       }
     } catch (error) {
+      if (stream.signal.aborted) continue;
       console.debug("events", error);
     }
     mode("polling");

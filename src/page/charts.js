@@ -1,6 +1,6 @@
 // Charts of a running search, as SVG with the same said in words.
 
-import { h, put, s, short } from "./dom.js";
+import { duration, h, put, s, short } from "./dom.js";
 
 const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP] = [520, 170, 58, 22, 10];
 
@@ -19,7 +19,7 @@ const CHARTS = [
   { title: "Table hit rate", lines: [{ key: "hits", name: "hit rate", style: "one" }], log: false, percent: true, format: (rate) => `${(100 * rate).toFixed(1)} %` },
 ];
 
-/** All charts; `show` takes the points of one job, `[{time, rate, proof, disproof, hits}]`, time in seconds. */
+/** All charts; `show` takes the points of one job, `[{time, rate, proof, disproof, hits}]`, time in seconds of search. */
 export function charts() {
   const parts = CHARTS.map((chart) => ({ chart, element: h("figure", { class: "chart" }) }));
   const show = (points) => parts.forEach(({ chart, element }) => draw(element, chart, points));
@@ -52,17 +52,17 @@ function draw(element, chart, points) {
       const values = line.points.map((point) => point[line.key]);
       return `${line.name}: now ${chart.format(values.at(-1))}, least ${chart.format(Math.min(...values))}, most ${chart.format(Math.max(...values))}`;
     });
-  const span = `${Math.round(end - start)} s`;
+  const span = `from ${duration(start)} to ${duration(end)} of search`;
   put(
     element,
     caption,
     s(
       "svg",
-      { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${chart.title} over ${span}. ${words.join(". ")}.` },
+      { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${chart.title} ${span}. ${words.join(". ")}.` },
       grid.flat(),
       lines.map((line) => s("path", { class: `line ${line.style}`, d: path(line) })),
-      s("text", { class: "axis", x: LEFT, y: HEIGHT - 5 }, `${span} ago`),
-      s("text", { class: "axis", x: WIDTH - 10, y: HEIGHT - 5, "text-anchor": "end" }, "now"),
+      s("text", { class: "axis", x: LEFT, y: HEIGHT - 5 }, duration(start)),
+      s("text", { class: "axis", x: WIDTH - 10, y: HEIGHT - 5, "text-anchor": "end" }, `${duration(end)} of search`),
     ),
     h("ul", { class: "key" }, lines.map((line, index) => h("li", { class: line.style }, words[index] ?? line.name))),
   );

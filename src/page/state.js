@@ -52,12 +52,14 @@ function measure(job, before) {
   const [expansions, elapsed] = counts(job);
   const [earlier, then] = before === undefined ? [0, 0] : counts(before);
   if (elapsed <= then) return;
-  point(job.id, { rate: (expansions - earlier) / (elapsed - then), hits: job.progress.table_hit_rate });
+  point(job.id, { time: elapsed, rate: (expansions - earlier) / (elapsed - then), hits: job.progress.table_hit_rate });
 }
 
 function point(id, values) {
   const points = state.series.get(id) ?? [];
-  points.push({ time: performance.now() / 1000, ...values });
+  // A stream that begins again may tell twice.
+  if (values.time <= points.at(-1)?.time) return;
+  points.push(values);
   // The older half in half the detail.
   if (points.length > MOST_POINTS) state.series.set(id, points.filter((_, index) => index > MOST_POINTS / 2 || index % 2 === 0));
   else state.series.set(id, points);
@@ -75,8 +77,8 @@ function hear(name, data) {
   } else if (name === "progress") {
     const job = state.jobs.get(data.job);
     if (job !== undefined) state.jobs.set(job.id, { ...job, bounds: data.bounds, progress: { ...job.progress, ...data.progress } });
-    const { expansions_per_second: rate, proof_number: proof, disproof_number: disproof, table_hit_rate: hits } = data.progress;
-    point(data.job, { rate, hits, proof: number(proof), disproof: number(disproof) });
+    const { elapsed_seconds: time, expansions_per_second: rate, proof_number: proof, disproof_number: disproof, table_hit_rate: hits } = data.progress;
+    point(data.job, { time, rate, hits, proof: number(proof), disproof: number(disproof) });
   } else if (name === "checkpoint") {
     state.checkpoint = { ...data, time: new Date() };
   } else if (name === "campaign") {
