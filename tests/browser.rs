@@ -280,9 +280,9 @@ fn a_position_is_set_up_proven_and_walked_through() {
         browser.js("return [...document.querySelectorAll('.verdicts .chip')].find((e) => e.textContent.startsWith('A1')).textContent");
     let reply = chip.as_str().and_then(|text| text.rsplit_once(' ')).expect("a reply").1.to_owned();
     browser.hover(".explore [data-vertex=A1]");
-    browser.until_text(".explore .hover", &format!("A1 loses: Black answers {reply}"));
+    browser.until_text(".explore .hover", &format!("A1 loses, margin B+9: Black answers {reply}"));
     browser.until("both stones in outline", "document.querySelectorAll('.explore .ghost').length === 2");
-    let label = format!("A1, empty, A1 loses: Black answers {reply}.");
+    let label = format!("A1, empty, loses, margin B+9: Black answers {reply}.");
     assert_eq!(browser.js("return document.querySelector('.explore [data-vertex=A1]').getAttribute('aria-label')"), json!(label));
     browser.assert_is_usable("the explorer");
     browser.click(".explore [data-vertex=A1]");

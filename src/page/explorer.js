@@ -119,16 +119,16 @@ export function explorer() {
     const reply = replies.get(move);
     if (reply?.move) stones.push({ vertex: reply.move, color: other(look.to_move), text: "2" });
     if (entry.legal) board.preview(stones);
-    setText(hover, capital(words(entry)));
+    setText(hover, capital(`${move} ${words(entry)}`));
   }
 
-  /** "B2 loses: White answers C3", "A1 is banned: …". */
+  /** "loses: White answers C3.", "is not legal: …". */
   function words(entry) {
     const { move, legal, reason, verdict, bounds } = entry;
-    if (!legal) return `${move} is not legal: ${reason}.`;
-    const margins = verdict === null || verdict === "unknown" ? `, margin ${range(bounds)}` : "";
+    if (!legal) return `is not legal: ${reason}.`;
+    const margins = verdict === "unknown" || bounds.lower === bounds.upper ? `, margin ${range(bounds)}` : "";
     const reply = replies.get(move);
-    return `${move} ${WORDS[verdict] ?? "is legal"}${margins}${reply === undefined ? "" : `: ${reply.text}`}.`;
+    return `${WORDS[verdict] ?? "is legal"}${margins}${reply === undefined ? "" : `: ${reply.text}`}.`;
   }
 
   async function show(query) {
@@ -206,7 +206,7 @@ export function explorer() {
             const answer = reply?.move ? ` → ${reply.move}` : "";
             if (kind === "banned") return h("li", { class: "chip", title: entry.reason }, `${entry.move}: ${entry.reason}`);
             const on = { onpointerenter: () => describe(entry.move), onfocus: () => describe(entry.move), onpointerleave: () => describe(null), onblur: () => describe(null) };
-            return h("li", {}, h("button", { type: "button", class: "chip", title: words(entry), onclick: () => play(entry.move), ...on }, `${entry.move}${answer}`));
+            return h("li", {}, h("button", { type: "button", class: "chip", title: `${entry.move} ${words(entry)}`, onclick: () => play(entry.move), ...on }, `${entry.move}${answer}`));
           })),
         ),
       ),

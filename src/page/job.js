@@ -199,8 +199,8 @@ export function campaignView(id) {
   const body = h(
     "div",
     { class: "columns" },
-    h("section", { class: "card" }, h("h2", {}, "Counts"), bar.element, details.element, h("p", { class: "row" }, ofIt)),
     h("section", { class: "card" }, h("h2", {}, "Result"), verdict, board.element, h("h3", {}, "First moves"), moves, h("h3", {}, "Proofs"), proofs),
+    h("section", { class: "card" }, h("h2", {}, "Counts"), bar.element, details.element, h("p", { class: "row" }, ofIt)),
   );
   const walk = h("a", { class: "button" }, "Open in the explorer");
   const head = h("div", { class: "head" }, badge.element, heading, walk, buttons.element);
