@@ -1,5 +1,7 @@
 //! The HTTP API: routes, and what is common to all of them.
 
+mod campaigns;
+mod events;
 mod jobs;
 mod page;
 mod positions;
@@ -28,12 +30,27 @@ pub fn router(engine: Arc<Engine>, max_body_bytes: usize) -> Router {
     let look_up = move |state, headers, body| positions::show_posted(state, headers, body, max_body_bytes);
     let batch = move |state, headers, body| positions::batch(state, headers, body, max_body_bytes);
     let submit = move |state, headers, body| jobs::submit(state, headers, body, max_body_bytes);
+    let change_job = move |state, path, headers, body| jobs::change(state, path, headers, body, max_body_bytes);
+    let resume_job = move |state, path, headers, body| jobs::resume(state, path, headers, body, max_body_bytes);
+    let submit_campaign = move |state, headers, body| campaigns::submit(state, headers, body, max_body_bytes);
+    let change_campaign = move |state, path, headers, body| campaigns::change(state, path, headers, body, max_body_bytes);
+    let resume_campaign = move |state, path, headers, body| campaigns::resume(state, path, headers, body, max_body_bytes);
     Router::new()
         .route("/", get(page::index))
         .route("/page/{file}", get(page::file))
         .route("/v1/jobs", post(submit).get(jobs::list))
-        .route("/v1/jobs/{id}", get(jobs::show))
+        .route("/v1/jobs/{id}", get(jobs::show).patch(change_job))
         .route("/v1/jobs/{id}/cancel", post(jobs::cancel))
+        .route("/v1/jobs/{id}/pause", post(jobs::pause))
+        .route("/v1/jobs/{id}/resume", post(resume_job))
+        .route("/v1/jobs/{id}/events", get(events::of_job))
+        .route("/v1/events", get(events::of_all))
+        .route("/v1/campaigns", post(submit_campaign).get(campaigns::list))
+        .route("/v1/campaigns/{id}", get(campaigns::show).patch(change_campaign))
+        .route("/v1/campaigns/{id}/cancel", post(campaigns::cancel))
+        .route("/v1/campaigns/{id}/pause", post(campaigns::pause))
+        .route("/v1/campaigns/{id}/resume", post(resume_campaign))
+        .route("/v1/campaigns/{id}/events", get(events::of_campaign))
         .route("/v1/positions", get(positions::show))
         .route("/v1/proofs/{id}", get(proofs::show))
         .route("/v1/proofs/{id}/certificate", get(proofs::certificate))

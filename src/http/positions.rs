@@ -5,6 +5,7 @@ use super::problem::Problem;
 use super::{blocking, read_query};
 use crate::engine::Engine;
 use crate::position::{FieldError, Position, escape, read_komi, shown};
+use crate::report::winner_within;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, QueryRejection};
@@ -27,17 +28,6 @@ static BATCHES: Semaphore = Semaphore::const_new(1);
 type Asked = (Position, Option<Komi>);
 
 type Pairs = Result<Query<Vec<(String, String)>>, QueryRejection>;
-
-/// The winner at `komi`, if the bounds decide it.
-fn winner(bounds: Bounds, komi: Komi) -> Option<Color> {
-    if bounds.lower >= komi.need(Color::Black) {
-        Some(Color::Black)
-    } else if -bounds.upper >= komi.need(Color::White) {
-        Some(Color::White)
-    } else {
-        None
-    }
-}
 
 /// The position's verdict and bounds, and those of every move on an empty point and of the pass.
 pub async fn show(State(engine): State<Arc<Engine>>, query: Pairs) -> Result<Response, Problem> {
@@ -168,7 +158,7 @@ fn position_json(position: &Position, komi: Option<Komi>, found: &Lookup) -> Val
         .iter()
         .map(|(mv, after)| match after {
             Ok(bounds) => {
-                let verdict = komi.map(|komi| match winner(*bounds, komi) {
+                let verdict = komi.map(|komi| match winner_within(*bounds, komi) {
                     None => "unknown",
                     Some(winner) if winner == mover => "win",
                     Some(_) => "loss",
@@ -188,7 +178,7 @@ fn position_json(position: &Position, komi: Option<Komi>, found: &Lookup) -> Val
         "rows": board_rows(geometry, position.game.position().board),
         "to_move": mover.name(),
         "over": position.game.is_over(),
-        "verdict": komi.map(|komi| winner(found.bounds, komi).map_or("unknown", Color::name)),
+        "verdict": komi.map(|komi| winner_within(found.bounds, komi).map_or("unknown", Color::name)),
         "bounds": bounds_json(found.bounds),
         "next_moves": next_moves,
     });
@@ -200,18 +190,4 @@ fn position_json(position: &Position, komi: Option<Komi>, found: &Lookup) -> Val
 
 fn bounds_json(bounds: Bounds) -> Value {
     json!({"lower": bounds.lower, "upper": bounds.upper})
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bounds_decide_a_komi_or_leave_it_open() {
-        let komi = |number: f64| Komi::from_f64(number).expect("a half-integer");
-        let bounds = Bounds { lower: 1, upper: 3 };
-        assert_eq!(winner(bounds, komi(0.5)), Some(Color::Black));
-        assert_eq!(winner(bounds, komi(1.5)), None);
-        assert_eq!(winner(bounds, komi(3.5)), Some(Color::White));
-    }
 }
