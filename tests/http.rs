@@ -395,7 +395,7 @@ fn bad_requests_are_refused_with_a_pointer_and_change_nothing() {
         ("POST", "/v1/jobs/x/cancel", &[], b"", 404, "job_not_found"),
         ("PUT", "/v1/jobs", &[JSON], good, 405, "method_not_allowed"),
         ("POST", "/healthz", &[JSON], good, 405, "method_not_allowed"),
-        ("POST", "/v1/positions", &[JSON], good, 405, "method_not_allowed"),
+        ("PUT", "/v1/positions", &[JSON], good, 405, "method_not_allowed"),
     ] {
         let answer = daemon.request(method, path, headers, body);
         let shown = &String::from_utf8_lossy(body)[..body.len().min(40)];

@@ -117,8 +117,6 @@ export async function follow(event, mode) {
       const resume = last === null ? {} : { "last-event-id": last };
       const headers = { accept: "application/x-ndjson", ...resume };
       const response = await send("GET", "/v1/events", { headers, signal: stream.signal });
-      const lacking = [404, 405, 406].includes(response.status);
-      if (lacking) return mode("polling");
       if (response.ok) {
         mode("live");
         for await (const line of lines(response.body)) {

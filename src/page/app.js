@@ -47,7 +47,7 @@ function route() {
 }
 
 function update() {
-  view.update();
+  view.update?.();
   setText(mode, MODES[state.mode]);
   mode.dataset.mode = state.mode;
 }

@@ -212,7 +212,7 @@ export function campaignView(id) {
   });
   let shown = null;
   const update = () => {
-    const campaign = state.campaigns?.get(id);
+    const campaign = state.campaigns.get(id);
     body.hidden = head.hidden = campaign === undefined;
     if (campaign === undefined) {
       if (state.mode !== "connecting" && !lost.isConnected) element.append(lost);

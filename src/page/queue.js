@@ -207,8 +207,7 @@ export function overview() {
     const active = [...state.jobs.values()].filter(isActive);
     rows(running, active, jobRow);
     idle.hidden = active.length > 0 || state.mode === "connecting";
-    campaignPart.hidden = ofCampaign.hidden = !state.campaigns;
-    const all = [...(state.campaigns?.values() ?? [])].sort((a, b) => b.id - a.id);
+    const all = [...(state.campaigns.values())].sort((a, b) => b.id - a.id);
     rows(campaigns, all, campaignRow);
     noCampaigns.hidden = all.length > 0;
     // What runs is above already, unless somebody asks for it.

@@ -4,7 +4,7 @@ import { Problem, post } from "./api.js";
 import { Board } from "./board.js";
 import { capital, field, h, range, say, setText, showErrors } from "./dom.js";
 import { asked, link, lookUp, size, unlink } from "./position.js";
-import { accept, refresh, state } from "./state.js";
+import { accept, refresh } from "./state.js";
 
 const BOARDS = ["3x3", "3x4", "4x4", "4x5", "5x5", "2x6", "2x8", "1x8", "1x12"];
 const TOOLS = [["play", "Play moves"], ["X", "Black stones"], ["O", "White stones"], [".", "Remove stones"]];
@@ -117,7 +117,6 @@ export function setup() {
     komiField.element.hidden = kind !== "solve";
     ofCampaign.hidden = kind !== "campaign";
     verify.element.hidden = !certificate.control.checked;
-    kinds.inputs.find(({ value }) => value === "campaign").element.hidden = !state.campaigns;
   }
 
   /** The start diagram, unless it is the empty board as every game begins. */
@@ -264,5 +263,5 @@ export function setup() {
     changed();
   }
 
-  return { title: "New position", element, show, update: adapt };
+  return { title: "New position", element, show };
 }

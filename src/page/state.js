@@ -14,8 +14,7 @@ export const state = {
   listed: [],
   next: null,
   filters: { state: "", label: "", campaign: "" },
-  /** Null where the server has no campaigns, undefined before that is known. */
-  campaigns: undefined,
+  campaigns: new Map(),
   /** Points of the charts, by job. */
   series: new Map(),
   checkpoint: null,
@@ -82,7 +81,7 @@ function hear(name, data) {
   } else if (name === "checkpoint") {
     state.checkpoint = { ...data, time: new Date() };
   } else if (name === "campaign") {
-    state.campaigns?.set(data.id, data);
+    state.campaigns.set(data.id, data);
   } else if (name === "reset") {
     // More happened than the server keeps.
     refresh();
@@ -105,27 +104,16 @@ function soon() {
 const query = (filters) => new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== "" && value !== null));
 
 /** A page of the list, newest first. */
-const page = (more) => get(`/v1/jobs?${query({ ...state.filters, order, limit: 50, ...more })}`).catch((error) => {
-  if (order === null || !error.errors?.some(({ pointer }) => pointer === "/order")) throw error;
-  order = null;
-  return page(more);
-});
-let order = "newest";
+const page = (more) => get(`/v1/jobs?${query({ ...state.filters, order: "newest", limit: 50, ...more })}`);
 
 async function campaigns() {
-  if (state.campaigns === null) return;
-  try {
-    const all = [];
-    for (let query = ""; query !== null; ) {
-      const { campaigns, next } = await get(`/v1/campaigns${query}`);
-      all.push(...campaigns);
-      query = next === null ? null : `?cursor=${next}`;
-    }
-    state.campaigns = new Map(all.map((campaign) => [campaign.id, campaign]));
-  } catch (error) {
-    if (!(error instanceof Problem) || error.status !== 404) throw error;
-    state.campaigns = null;
+  const all = [];
+  for (let query = ""; query !== null; ) {
+    const { campaigns, next } = await get(`/v1/campaigns${query}`);
+    all.push(...campaigns);
+    query = next === null ? null : `?cursor=${next}`;
   }
+  state.campaigns = new Map(all.map((campaign) => [campaign.id, campaign]));
 }
 
 let refreshing = null;
@@ -148,11 +136,7 @@ async function fetchAll() {
     if (state.watched?.kind === "job" && !seen.some(({ id }) => id === state.watched.id)) lost.push(state.watched.id);
     const found = await Promise.all([...new Set(lost)].map((id) => get(`/v1/jobs/${id}`).catch(() => null)));
     [...new Map([...seen, ...found.filter(Boolean)].map((job) => [job.id, job])).values()].forEach(keep);
-    if (state.watched?.kind === "campaign" && state.campaigns) {
-      const campaign = await get(`/v1/campaigns/${state.watched.id}`).catch(() => null);
-      if (campaign !== null) state.campaigns.set(campaign.id, campaign);
-    }
-    if (["connecting", "offline"].includes(state.mode)) state.mode = "polling";
+    if (["connecting", "offline", "stopping"].includes(state.mode)) state.mode = "polling";
     state.trouble = null;
   } catch (error) {
     if (error instanceof Problem && error.status === 0) state.mode = "offline";
@@ -196,7 +180,7 @@ export function begin() {
   refresh();
   follow(hear, (mode) => {
     // Whether the server can be reached shows when it is asked.
-    if (mode === "polling" && state.mode === "offline") return;
+    if (mode === "polling" && ["offline", "stopping"].includes(state.mode)) return;
     const news = state.mode !== mode;
     state.mode = mode;
     // What happened while there was no stream.
