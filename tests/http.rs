@@ -403,7 +403,7 @@ fn bad_requests_are_refused_with_a_pointer_and_change_nothing() {
         // What is allowed instead belongs to a 405 (RFC 9110, 15.5.6).
         assert_eq!(answer.header("allow").is_some(), status == 405, "{method} {path}: {answer:?}");
     }
-    for path in ["/", "/v1/nothing", "/v1/jobs/77", "/v1/jobs/x", "/v1/jobs/-1", "/v1/jobs/99999999999999999999"] {
+    for path in ["/page", "/v1/nothing", "/v1/jobs/77", "/v1/jobs/x", "/v1/jobs/-1", "/v1/jobs/99999999999999999999"] {
         assert_eq!(daemon.get(path).0, 404, "{path}");
     }
     assert_eq!(daemon.get("/v1/jobs").1["jobs"], json!([]), "nothing was stored");
