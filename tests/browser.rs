@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Daemon, Guard, agent, skip, wait_for};
+use common::{Daemon, Guard, agent, skip, superko, wait_for};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::process::{ChildStdout, Command, Stdio};
@@ -261,6 +261,14 @@ fn a_position_is_set_up_proven_and_walked_through() {
     browser.until_text(".proof", "accepted by the checker");
     browser.click("//button[.='Verify']");
     browser.until_text(".message", "proof 1-1: accepted");
+    // The certificate arrives under its name, and is one.
+    let downloads = json!({"behavior": "allow", "downloadPath": dir.path()});
+    browser.call("POST", "/goog/cdp/execute", &json!({"cmd": "Browser.setDownloadBehavior", "params": downloads}));
+    browser.click("//button[.='Download certificate']");
+    let file = dir.path().join("3x3_8.5_black_1-1.sgc");
+    wait_for("certificate", 60, || file.exists().then_some(()));
+    let checked = superko(&["check", file.to_str().expect("UTF-8")]);
+    assert!(checked.status.success() && String::from_utf8_lossy(&checked.stdout).contains("Black wins 3x3 at komi 8.5"), "{checked:?}");
     browser.until_text(".player .caption", "Start, white to move");
     browser.click("button[aria-label='One move on']");
     browser.until_text(".player .caption", "Move 1 of");
