@@ -59,7 +59,9 @@ export class Board {
 
   /** Stones that are only thought of, in order: `[{vertex, color, text}]`. */
   preview(stones) {
-    this.ghosts.replaceChildren(...stones.filter(({ vertex }) => this.points.has(vertex)).map(({ vertex, color, text }) => this.stone(vertex, color, "ghost", text)));
+    const shown = stones.filter(({ vertex }) => this.points.has(vertex));
+    this.ghosts.replaceChildren(...shown.map(({ vertex, color, text }) => this.stone(vertex, color, "ghost", text)));
+    for (const [name, { element }] of this.points) element.classList.toggle("covered", shown.some(({ vertex }) => vertex === name));
   }
 
   stone(name, color, extra, text = null) {
