@@ -337,6 +337,11 @@ fn a_position_is_set_up_proven_and_walked_through() {
     browser.until_text(".setup .hover", "Black to move");
     assert!(light != dark && browser.js(ground) == dark, "{light} {dark}");
     browser.assert_is_quiet();
+    // From here on the console tells of answers with 404.
+    for what in ["job", "campaign"] {
+        browser.open_anew(&format!("/#/{what}/77"));
+        browser.until_text(".empty", &format!("There is no {what} 77."));
+    }
 }
 
 #[test]

@@ -16,18 +16,19 @@ let asking = null;
 
 const authorization = () => (token === null ? {} : { authorization: `Bearer ${token}` });
 
-/** Asks for a token, once for all requests that miss one; false if there is none to be had. */
+/** Asks for a token, once for all requests that miss one; false if there is none to be had, from then on without asking. */
 function askToken() {
   asking ??= new Promise((resolve) => {
     const input = h("input", { id: "token", type: "password", autocomplete: "off", required: true });
     const close = () => {
       dialog.remove();
-      asking = null;
-      resolve(dialog.returnValue === "use" && input.value !== "");
-      if (dialog.returnValue === "use" && input.value !== "") {
+      const given = dialog.returnValue === "use" && input.value !== "";
+      if (given) {
         token = input.value;
         sessionStorage.setItem("token", token);
+        asking = null;
       }
+      resolve(given);
     };
     const use = (event) => (event.preventDefault(), dialog.close("use"));
     const dialog = h(

@@ -1,10 +1,9 @@
 // The proof explorer: a position move by move, with what is proven of every move.
 
-import { get } from "./api.js";
 import { Board, MARKS, badge } from "./board.js";
 import { act, arrow, capital, field, h, margin, put, range, setText } from "./dom.js";
 import { proofRow, proofsOf } from "./job.js";
-import { asked, forget, link, lookUp, ranked, unlink } from "./position.js";
+import { asked, finished, forget, link, lookUp, ranked, unlink } from "./position.js";
 import { state } from "./state.js";
 
 /** Moves of a line that are followed at once. */
@@ -15,17 +14,6 @@ const other = (color) => (color === "black" ? "white" : "black");
 
 /** What a mark stands for, for an entry of `next_moves`. */
 const kindOf = ({ legal, superko, verdict }) => (legal ? (verdict ?? "unknown") : superko ? "banned" : "illegal");
-
-let fetched = { time: -Infinity, jobs: Promise.resolve([]) };
-
-/** Finished jobs, asked for at most every ten seconds. */
-function finished() {
-  if (performance.now() - fetched.time > 10_000) {
-    const jobs = get("/v1/jobs?state=succeeded&limit=500").then((answer) => answer.jobs, () => []);
-    fetched = { time: performance.now(), jobs };
-  }
-  return fetched.jobs;
-}
 
 export function explorer() {
   let position = null;

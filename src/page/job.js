@@ -132,12 +132,13 @@ export function jobView(id) {
   const head = h("div", { class: "head" }, badge.element, heading, walk, buttons.element);
   const element = h("div", {}, head, body);
   const lost = missing(`There is no job ${id}.`);
+  let sought = null;
   let shown = null;
   const update = () => {
     const job = state.jobs.get(id);
     body.hidden = head.hidden = job === undefined;
     if (job === undefined) {
-      if (state.mode !== "connecting" && !lost.isConnected) get(`/v1/jobs/${id}`).catch(() => element.append(lost));
+      sought ??= get(`/v1/jobs/${id}`).catch(({ status }) => status === 404 && element.append(lost));
       return;
     }
     lost.remove();
@@ -215,7 +216,7 @@ export function campaignView(id) {
     const campaign = state.campaigns.get(id);
     body.hidden = head.hidden = campaign === undefined;
     if (campaign === undefined) {
-      if (state.mode !== "connecting" && !lost.isConnected) element.append(lost);
+      if (state.loaded) element.append(lost);
       return;
     }
     lost.remove();

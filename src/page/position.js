@@ -1,7 +1,7 @@
 // Positions as the page keeps them: `{board, komi, setup, moves, at}`, where only the first `at` moves are on the board. The rules of the
 // game are the server's alone; it tells the stones and the legal moves of a position.
 
-import { post } from "./api.js";
+import { get, post } from "./api.js";
 
 /** Rows and columns of "3x4", if that is what it is. */
 export function size(board) {
@@ -25,8 +25,19 @@ export function asked({ board, komi, setup, moves, at }) {
 
 const known = new Map();
 
+let ended = null;
+
 /** Forgets what was looked up, since more may be proven now. */
-export const forget = () => known.clear();
+export function forget() {
+  known.clear();
+  ended = null;
+}
+
+/** The newest jobs that succeeded, asked for once. */
+export function finished() {
+  ended ??= get("/v1/jobs?state=succeeded&limit=500&order=newest").then(({ jobs }) => jobs).catch(() => ((ended = null), []));
+  return ended;
+}
 
 /** Looks positions up, each once. An entry without `next_moves` is the server's problem with it. */
 export async function lookUp(positions) {

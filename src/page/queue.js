@@ -206,7 +206,7 @@ export function overview() {
     trouble.hidden = state.trouble === null;
     const active = [...state.jobs.values()].filter(isActive);
     rows(running, active, jobRow);
-    idle.hidden = active.length > 0 || state.mode === "connecting";
+    idle.hidden = active.length > 0 || !state.loaded;
     const all = [...(state.campaigns.values())].sort((a, b) => b.id - a.id);
     rows(campaigns, all, campaignRow);
     noCampaigns.hidden = all.length > 0;
@@ -215,7 +215,7 @@ export function overview() {
     const listed = wanted.filter((job) => (state.filters.state === "" ? !isActive(job) : job.state === state.filters.state));
     rows(list, listed, jobRow);
     next.hidden = state.next === null;
-    none.hidden = wanted.length > 0 || state.mode === "connecting";
+    none.hidden = wanted.length > 0 || !state.loaded;
     const filtered = Object.values(state.filters).some((value) => value !== "");
     const text = filtered ? "No job is like that: change the filters above." : "No jobs yet: set up a position and submit it, or run “superko job submit --board 3x3 --kind value”.";
     setText(none, text);

@@ -9,10 +9,14 @@ const MOST_POINTS = 600;
 export const state = {
   /** "connecting", "live", "polling", "offline" or "stopping". */
   mode: "connecting",
+  /** Whether everything was fetched once. */
+  loaded: false,
   jobs: new Map(),
   /** Ids in the list as the server filtered them, newest first. */
   listed: [],
   next: null,
+  /** Whether older pages of the list were asked for. */
+  deep: false,
   filters: { state: "", label: "", campaign: "" },
   campaigns: new Map(),
   /** Points of the charts, by job. */
@@ -32,7 +36,15 @@ export function subscribe(listener) {
   return () => listeners.delete(listener);
 }
 
-const tell = () => listeners.forEach((listener) => listener());
+let telling = null;
+
+/** Tells the views, a few times a second at most: events may come faster than anybody reads. */
+function tell() {
+  telling ??= setTimeout(() => {
+    telling = null;
+    listeners.forEach((listener) => listener());
+  }, 100);
+}
 
 export const isOpen = ({ state }) => ["queued", "running", "paused"].includes(state);
 export const isActive = ({ state }) => state === "running";
@@ -127,17 +139,19 @@ export function refresh() {
 async function fetchAll() {
   try {
     const [first, running] = await Promise.all([page({}), get("/v1/jobs?state=running"), campaigns()]);
-    const more = state.listed.length > 50 ? state.listed.filter((id) => id < (first.jobs.at(-1)?.id ?? 0)) : [];
+    const more = state.deep ? state.listed.filter((id) => id < (first.jobs.at(-1)?.id ?? 0)) : [];
     state.listed = [...first.jobs.map((job) => job.id), ...more];
-    if (more.length === 0) state.next = first.next;
+    if (!state.deep) state.next = first.next;
     const seen = [...first.jobs, ...running.jobs];
     // One that was running and is on neither list has ended, or waits again.
     const lost = [...state.jobs.values()].filter((job) => isActive(job) && !seen.some(({ id }) => id === job.id)).map((job) => job.id);
     if (state.watched?.kind === "job" && !seen.some(({ id }) => id === state.watched.id)) lost.push(state.watched.id);
     const found = await Promise.all([...new Set(lost)].map((id) => get(`/v1/jobs/${id}`).catch(() => null)));
     [...new Map([...seen, ...found.filter(Boolean)].map((job) => [job.id, job])).values()].forEach(keep);
+    forgetOthers();
     if (["connecting", "offline", "stopping"].includes(state.mode)) state.mode = "polling";
     state.trouble = null;
+    state.loaded = true;
   } catch (error) {
     if (error instanceof Problem && error.status === 0) state.mode = "offline";
     else state.trouble = error.message;
@@ -145,9 +159,22 @@ async function fetchAll() {
   tell();
 }
 
+/** A page that stays open for weeks keeps what it shows, not all that it has seen. */
+function forgetOthers() {
+  const listed = new Set(state.listed);
+  for (const [id, job] of state.jobs) {
+    const isWatched = state.watched?.kind === "job" && state.watched.id === id;
+    if (listed.has(id) || isWatched || isActive(job)) continue;
+    state.jobs.delete(id);
+    // What waits for its next turn goes on with its charts.
+    if (!isOpen(job)) state.series.delete(id);
+  }
+}
+
 /** Fetches the following page of the list. */
 export async function more() {
   const { jobs, next } = await page({ cursor: state.next });
+  state.deep = true;
   jobs.forEach(keep);
   state.listed = [...state.listed, ...jobs.map((job) => job.id)];
   state.next = next;
@@ -158,6 +185,7 @@ export async function more() {
 export function filter(filters) {
   state.filters = { ...state.filters, ...filters };
   state.listed = [];
+  state.deep = false;
   return (refreshing ?? Promise.resolve()).then(refresh);
 }
 
