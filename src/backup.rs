@@ -140,6 +140,12 @@ pub struct Statistics {
     pub damaged: u64,
 }
 
+/// Of a job's record, where it stands.
+#[derive(Deserialize)]
+struct Stated {
+    state: String,
+}
+
 /// How many, and how large together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Size {
@@ -380,7 +386,7 @@ fn certificates(job: &Job) -> Result<Vec<(ProofId, String)>, String> {
     let mut found = Vec::new();
     for (index, proof) in job.proofs().iter().enumerate() {
         let number = index + 1;
-        let proof: SolveReport = serde_json::from_value(proof.clone()).map_err(|error| format!("proof {number}: {error}"))?;
+        let proof: SolveReport = serde_json::from_str(proof.get()).map_err(|error| format!("proof {number}: {error}"))?;
         found.extend(proof.certificate.map(|certificate| (ProofId { job: job.id, number }, certificate.sha256)));
     }
     Ok(found)
@@ -400,7 +406,7 @@ pub fn statistics(directory: &Path) -> Result<Statistics, BackupError> {
         match found.content {
             Err(_) => statistics.damaged += 1,
             Ok(Content::Job(record)) => {
-                let state = record.body["state"].as_str().unwrap_or("unknown").to_owned();
+                let state = serde_json::from_str(&record.body).map_or("unknown".to_owned(), |Stated { state }| state);
                 *statistics.jobs.entry(state).or_default() += 1;
             }
             Ok(Content::OfBoard(board)) => {

@@ -267,11 +267,11 @@ fn store_end(engine: &Engine, job: &Job, running: &Running, end: &End) -> Result
         match end {
             End::Proved(result, _) => {
                 job.data.state = State::Succeeded;
-                job.data.result = Some(result.clone());
+                job.set_result(result)?;
             }
             End::Rejected(result, text) => {
                 job.data.state = State::Failed;
-                job.data.result = Some(result.clone());
+                job.set_result(result)?;
                 job.data.error = Some(text.clone());
             }
             End::Limit => job.data.state = State::Expired,

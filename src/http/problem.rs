@@ -5,7 +5,7 @@ use crate::position::FieldError;
 use crate::proofs::ProofError;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// An error answer.
 #[derive(Debug)]
@@ -37,6 +37,21 @@ impl Problem {
     /// 500 for a fault of ours; what went wrong goes to the log.
     pub fn internal(error: &dyn std::fmt::Display) -> Problem {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())
+    }
+
+    /// The body of the answer.
+    pub fn json(&self) -> Value {
+        let mut body = json!({
+            "type": "about:blank",
+            "title": self.status.canonical_reason().unwrap_or("Error"),
+            "status": self.status.as_u16(),
+            "detail": self.detail,
+            "code": self.code,
+        });
+        if !self.errors.is_empty() {
+            body["errors"] = self.errors.iter().map(|error| json!({"pointer": error.pointer, "detail": error.detail})).collect();
+        }
+        body
     }
 
     /// 503 with `Retry-After`.
@@ -95,17 +110,7 @@ impl IntoResponse for Problem {
         } else {
             tracing::debug!(status = self.status.as_u16(), code = self.code, detail = self.detail, "request refused");
         }
-        let mut body = json!({
-            "type": "about:blank",
-            "title": self.status.canonical_reason().unwrap_or("Error"),
-            "status": self.status.as_u16(),
-            "detail": self.detail,
-            "code": self.code,
-        });
-        if !self.errors.is_empty() {
-            body["errors"] = self.errors.iter().map(|error| json!({"pointer": error.pointer, "detail": error.detail})).collect();
-        }
-        let mut response = (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body.to_string()).into_response();
+        let mut response = (self.status, [(header::CONTENT_TYPE, "application/problem+json")], self.json().to_string()).into_response();
         if let Some(seconds) = self.retry_after_seconds {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }

@@ -8,6 +8,7 @@ use crate::table::MappedTable;
 use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{ColumnFamily, ColumnFamilyDescriptor, DB, Direction, IteratorMode, Options, ReadOptions, WriteBatch, WriteOptions};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
@@ -129,8 +130,8 @@ fn advice(error: &rocksdb::Error) -> &'static str {
 pub struct JobRecord {
     /// Number, ascending in order of creation.
     pub id: u64,
-    /// The daemon's own record.
-    pub body: serde_json::Value,
+    /// The daemon's own record: JSON, as it is read. Thousands of them as trees of values would take gigabytes.
+    pub body: String,
     /// Whether the job is still to be worked on.
     pub open: bool,
 }
@@ -201,7 +202,7 @@ pub struct RestoreReport {
 #[derive(Serialize, Deserialize)]
 struct StoredJob {
     open: bool,
-    body: serde_json::Value,
+    body: Box<RawValue>,
 }
 
 /// The open store; holds the data directory's lock.
@@ -347,7 +348,8 @@ impl Store {
     }
 
     fn put_job(&self, batch: &mut WriteBatch, record: &JobRecord) {
-        let stored = StoredJob { open: record.open, body: record.body.clone() };
+        let body = RawValue::from_string(record.body.clone()).expect("a record is JSON");
+        let stored = StoredJob { open: record.open, body };
         let json = serde_json::to_vec(&stored).expect("a JSON value is serialisable");
         let key = record.id.to_be_bytes();
         batch.put_cf(self.family("jobs"), key, codec::seal("jobs", &key, &json));
@@ -392,7 +394,7 @@ impl Store {
     pub(crate) fn parse_job(key: &[u8], payload: &[u8]) -> Result<JobRecord, String> {
         let id = u64::from_be_bytes(key.try_into().map_err(|_| "its key is not eight bytes".to_owned())?);
         let StoredJob { open, body } = serde_json::from_slice(payload).map_err(|error| error.to_string())?;
-        Ok(JobRecord { id, body, open })
+        Ok(JobRecord { id, body: body.get().to_owned(), open })
     }
 
     /// One job.

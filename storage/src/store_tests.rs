@@ -19,7 +19,7 @@ fn table() -> MappedTable {
 }
 
 fn job(id: u64) -> JobRecord {
-    JobRecord { id, body: json!({"board": "3x3", "text": "x".repeat(300)}), open: true }
+    JobRecord { id, body: json!({"board": "3x3", "text": "x".repeat(300)}).to_string(), open: true }
 }
 
 /// The files of a directory but for the lock and RocksDB's own log of its doings.
