@@ -136,7 +136,8 @@ impl Job {
         Ok(JobRecord { id: self.id, body, open: self.data.state.is_open() })
     }
 
-    fn from_record(record: JobRecord) -> Result<Job, String> {
+    /// A job from its record; what is wrong with it otherwise.
+    pub fn from_record(record: JobRecord) -> Result<Job, String> {
         let mut data: JobData = serde_json::from_str(&record.body).map_err(|error| error.to_string())?;
         if data.version != BODY_VERSION {
             return Err(format!("body version {} is not known, expected {BODY_VERSION}", data.version));
@@ -222,6 +223,9 @@ pub enum JobError {
         /// What is wrong with it.
         error: String,
     },
+    /// The disk is nearly full; nothing changed.
+    #[error("{0}")]
+    NearlyFull(String),
     /// A campaign's record likewise.
     #[error(
         "the record of campaign {id} does not read: {error}; use the program that wrote it, or restore the data directory from a backup"
@@ -444,8 +448,9 @@ impl Jobs {
         self.get(id).ok_or(JobError::NotFound(id))
     }
 
-    /// Refuses when the queue is full.
+    /// Refuses when the queue or the disk is full.
     pub(crate) fn check_room(&self) -> Result<(), JobError> {
+        self.store.check_space().map_err(|error| JobError::NearlyFull(error.to_string()))?;
         let open = self.read().values().filter(|job| job.data.state.is_open()).count();
         if open >= self.max_queue { Err(JobError::QueueFull(open)) } else { Ok(()) }
     }
@@ -769,7 +774,7 @@ impl Job {
     }
 
     /// Its proofs, as they stand in the result.
-    fn proofs(&self) -> Vec<&RawValue> {
+    pub fn proofs(&self) -> Vec<&RawValue> {
         #[derive(Deserialize)]
         struct Value<'a> {
             #[serde(borrow)]

@@ -1,6 +1,7 @@
 //! Superko: a proof server for small-board Go under positional superko. The daemon, the command line and the client.
 #![forbid(unsafe_code)]
 
+pub mod backup;
 pub mod campaigns;
 pub mod certificate;
 pub mod cli;

@@ -74,6 +74,8 @@ pub fn spawn_checkpoints(engine: Arc<Engine>, interval: Duration) -> std::io::Re
         let mut stuck_since = None;
         while !engine.is_stopping() {
             engine.jobs.wait(due.saturating_duration_since(Instant::now()).min(Duration::from_millis(500)));
+            engine.set_problem("store", engine.store.mark().err().map(|error| error.to_string()));
+            engine.set_problem("storage", engine.store.check_space().err().map(|error| error.to_string()));
             stuck_since = if engine.store_is_stuck() { stuck_since.or_else(|| Some(Instant::now())) } else { None };
             if stuck_since.is_some_and(|since| since.elapsed() >= STUCK) {
                 engine.give_up(

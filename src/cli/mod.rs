@@ -11,6 +11,7 @@ mod run;
 mod selftest;
 mod serve;
 mod solve;
+mod store;
 mod value;
 
 use clap::{Args, Parser, Subcommand};
@@ -58,6 +59,9 @@ enum Command {
     /// Proofs of a running server, and their certificates
     #[command(subcommand)]
     Proof(proof::Command),
+    /// Back up, restore, verify and measure a data directory
+    #[command(subcommand)]
+    Store(store::Command),
 }
 
 /// Exit code: proved, or done.
@@ -113,6 +117,7 @@ pub fn main() -> ExitCode {
         Command::Campaign(command) => campaign::run(&command),
         Command::Job(command) => job::run(&command),
         Command::Proof(command) => proof::run(&command),
+        Command::Store(command) => store::run(&command),
     };
     match done {
         Ok(_) if OUTPUT_LOST.load(Relaxed) => ExitCode::from(FAILED),

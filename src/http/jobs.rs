@@ -57,6 +57,7 @@ pub async fn submit(
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, format!("/v1/jobs/{}", job.id))], response).into_response())
 }
 
+/// The JSON of a request.
 pub(super) fn read_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>, max_body_bytes: usize) -> Result<Value, Problem> {
     let too_large = || {
         let detail = format!(

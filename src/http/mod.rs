@@ -1,5 +1,6 @@
 //! The HTTP API: routes, and what is common to all of them.
 
+mod backup;
 mod campaigns;
 mod events;
 mod jobs;
@@ -58,6 +59,7 @@ pub fn router(engine: Arc<Engine>, max_body_bytes: usize) -> Router {
         .route("/v1/positions", post(look_up))
         .route("/v1/positions:batch", post(batch))
         .route("/v1/admin/checkpoint", post(checkpoint))
+        .route("/v1/admin/backup", post(move |state, headers, body| backup::create(state, headers, body, max_body_bytes)))
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))

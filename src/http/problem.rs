@@ -73,6 +73,7 @@ impl From<JobError> for Problem {
             JobError::Conflict { what: "campaign", .. } => Problem::new(StatusCode::CONFLICT, "campaign_state", detail),
             JobError::Conflict { state, .. } if state.is_open() => Problem::new(StatusCode::CONFLICT, "job_state", detail),
             JobError::Conflict { .. } => Problem::new(StatusCode::CONFLICT, "job_ended", detail),
+            JobError::NearlyFull(_) => Problem::unavailable("storage_full", detail, 60),
             JobError::PartOfCampaign { .. } => Problem::new(StatusCode::CONFLICT, "part_of_campaign", detail),
             JobError::Changed { .. } => Problem::new(StatusCode::PRECONDITION_FAILED, "precondition_failed", detail),
             JobError::Unreadable { .. } | JobError::UnreadableCampaign { .. } => Problem::internal(&detail),
@@ -99,7 +100,10 @@ impl From<ProofError> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         if self.status.is_server_error() {
-            let ours = !matches!(self.code, "queue_full" | "draining" | "too_many_streams" | "not_ready" | "verification_busy");
+            let ours = !matches!(
+                self.code,
+                "queue_full" | "draining" | "too_many_streams" | "not_ready" | "verification_busy" | "backup_busy" | "storage_full"
+            );
             if ours {
                 tracing::error!(code = self.code, detail = self.detail, "request failed");
             }
