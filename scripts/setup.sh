@@ -52,4 +52,7 @@ ccache ccache RocksDB is compiled again whenever cargo forgets its objects
 python3 python3 the tests of the second checker of certificates are skipped
 prometheus prometheus the tests of metrics and dashboards are skipped
 systemd-analyze systemd the test of the systemd unit is skipped
+groff groff-base the test of the manual pages is skipped
+zsh zsh the completions for zsh are not tested
+fish fish the completions for fish are not tested
 END

@@ -3,12 +3,13 @@
 use crate::config::Settings;
 use crate::jobs::{Job, JobError, Jobs, Live, State};
 use crate::metrics::Metrics;
+use crate::pulse::Pulse;
 use crate::report::{Counts, Step};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 use superko_rules::Geometry;
 use superko_search::{Bounds, Control, Options, Prior};
@@ -23,6 +24,8 @@ pub struct Running {
     pub serial: u64,
     /// Stop flag and counters of this run.
     pub control: Control,
+    /// Records of certificates written or checked, so that others see that it goes on.
+    pub records: AtomicU64,
     /// Counts of earlier runs.
     base: Counts,
     started: Instant,
@@ -40,6 +43,17 @@ pub enum Stage {
     Certificate,
     /// To check what was written.
     Verification,
+}
+
+impl Stage {
+    /// As in the JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Search => "search",
+            Stage::Certificate => "certificate",
+            Stage::Verification => "verification",
+        }
+    }
 }
 
 /// What a run has proved so far.
@@ -68,6 +82,7 @@ impl Running {
             id: job.id,
             serial: RUNS.fetch_add(1, Relaxed),
             control: Control::default(),
+            records: AtomicU64::new(0),
             base: job.data.counts,
             started: Instant::now(),
             progress: Mutex::new(progress),
@@ -97,6 +112,8 @@ pub struct Engine {
     pub store: Arc<Store>,
     /// Counters for `/metrics`.
     pub metrics: Metrics,
+    /// Signs of life of the threads.
+    pub pulse: Pulse,
     /// Where store and tables lie.
     pub data_dir: PathBuf,
     /// Size of a mapped table.
@@ -144,10 +161,12 @@ impl Engine {
         if let Ok(Some(last)) = store.last_checkpoint() {
             metrics.checkpoint_last_success.set(last.unix_seconds as f64);
         }
+        metrics.set_checkpoint_interval(settings.checkpoint_interval);
         Ok(Engine {
             jobs,
             store,
             metrics,
+            pulse: Pulse::default(),
             data_dir: settings.data_dir.clone(),
             table_bytes: settings.table_bytes,
             certificate_bytes: settings.certificate_bytes,
@@ -292,6 +311,11 @@ impl Engine {
         reasons
     }
 
+    /// Whether a checkpoint is being made.
+    pub fn is_checkpointing(&self) -> bool {
+        matches!(self.checkpoint.try_lock(), Err(TryLockError::WouldBlock))
+    }
+
     /// Declares that lemmas may have been stored since the last checkpoint, by a search that has ended or at an earlier start.
     pub fn set_unsaved(&self) {
         self.unsaved.store(true, Relaxed);
@@ -320,6 +344,9 @@ impl Engine {
         })?;
         if was_open {
             self.metrics.job_finished(State::Cancelled);
+            if job.data.started_at.is_some() {
+                self.metrics.job_ran(&job);
+            }
         }
         if let Some(running) = self.running().filter(|running| running.id == id) {
             running.control.stop.store(true, Relaxed);

@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod compare;
+mod install;
 mod job;
 mod prior;
 mod proof;
@@ -54,6 +55,12 @@ enum Command {
     /// Proofs of a running server, and their certificates
     #[command(subcommand)]
     Proof(proof::Command),
+    /// Print the completions of a shell
+    Completions(install::Completions),
+    /// Print a manual page, for `man -l -`
+    Man(install::Man),
+    /// Print the systemd unit, or one of its drop-ins
+    Unit(install::Unit),
 }
 
 /// Exit code: proved, or done.
@@ -108,6 +115,9 @@ pub fn main() -> ExitCode {
         Command::Prior(command) => prior::run(command),
         Command::Job(command) => job::run(&command),
         Command::Proof(command) => proof::run(&command),
+        Command::Completions(arguments) => install::completions(&arguments),
+        Command::Man(arguments) => install::man(&arguments),
+        Command::Unit(arguments) => install::unit(&arguments),
     };
     match done {
         Ok(_) if OUTPUT_LOST.load(Relaxed) => ExitCode::from(FAILED),
@@ -122,11 +132,16 @@ pub fn main() -> ExitCode {
 /// Set when standard output did not take all that was printed.
 static OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
 
-/// Prints one line to standard output. A closed pipe is no reason to fail; a full disk is one, at the end.
+/// Prints one line to standard output.
 fn print_line(text: &str) {
+    print_text(&format!("{text}\n"));
+}
+
+/// Prints to standard output. A closed pipe is no reason to fail; a full disk is one, at the end.
+fn print_text(text: &str) {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
-    let printed = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     if let Err(error) = printed
         && error.kind() != std::io::ErrorKind::BrokenPipe
         && !OUTPUT_LOST.swap(true, Relaxed)

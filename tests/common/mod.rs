@@ -114,18 +114,23 @@ impl Daemon {
 
     /// Starts a daemon with this configuration file.
     pub fn start_with(dir: &Path, config: &str) -> Daemon {
+        Daemon::start_changed(dir, config, |_| ())
+    }
+
+    /// Starts a daemon whose command is changed before.
+    pub fn start_changed(dir: &Path, config: &str, change: impl FnOnce(&mut Command)) -> Daemon {
         let (file, log) = (dir.join("test.toml"), dir.join("log"));
         std::fs::write(&file, config).expect("the configuration");
-        let child = Command::new(env!("CARGO_BIN_EXE_superko"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_superko"));
+        command
             .args(["serve", "--listen", "127.0.0.1:0", "--config"])
             .arg(&file)
             .arg("--data")
             .arg(dir.join("data"))
             .stdin(Stdio::null())
-            .stderr(File::create(&log).expect("the log"))
-            .spawn()
-            .expect("the daemon starts");
-        let mut daemon = Daemon { process: Guard(child), log, port: 0 };
+            .stderr(File::create(&log).expect("the log"));
+        change(&mut command);
+        let mut daemon = Daemon { process: Guard(command.spawn().expect("the daemon starts")), log, port: 0 };
         // The system picks a free port, the log says which.
         daemon.port = wait_for("listening daemon", 60, || {
             daemon.assert_running();
@@ -139,6 +144,11 @@ impl Daemon {
             answer.ok().filter(|answer| answer.status() == 200).map(drop)
         });
         daemon
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.process.0.id()
     }
 
     fn assert_running(&mut self) {
