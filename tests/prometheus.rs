@@ -6,7 +6,8 @@ use common::{Daemon, Guard, agent, skip, wait_for};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -245,7 +246,12 @@ fn series_are_bounded_and_start_at_zero() {
         daemon.get(&format!("/v1/jobs/{index}"));
         daemon.get(&format!("/nothing/{index}"));
         daemon.get(&format!("/v1/positions?board=2x2&komi=0.5&moves=X{index}"));
-        daemon.request(&format!("VERB{index}"), &format!("/v1/jobs/{index}"), &[], b"");
+        // A method that no client library would send.
+        let mut stream = TcpStream::connect(("127.0.0.1", daemon.port)).expect("a connection");
+        write!(stream, "VERB{index} /v1/jobs/{index} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n").expect("it is sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 405"), "{answer}");
         daemon.post("/v1/jobs", &json!({"kind": "solve", "board": format!("{index}x0"), "label": format!("label {index}")}));
     }
     let after = series();
