@@ -1,10 +1,12 @@
 //! Superko: a proof server for small-board Go under positional superko. The daemon, the command line and the client.
 #![forbid(unsafe_code)]
 
+pub mod campaigns;
 pub mod certificate;
 pub mod cli;
 pub mod config;
 pub mod engine;
+pub mod events;
 pub mod http;
 pub mod jobs;
 pub mod lifecycle;

@@ -17,11 +17,24 @@ use superko_search::{Control, Counter, Counters, Group};
 use superko_storage::CheckpointReport;
 
 /// Routes with their methods, as `/metrics` names them.
-pub const ROUTES: [(&str, &str); 12] = [
+pub const ROUTES: [(&str, &str); 25] = [
     ("POST", "/v1/jobs"),
     ("GET", "/v1/jobs"),
     ("GET", "/v1/jobs/{id}"),
+    ("PATCH", "/v1/jobs/{id}"),
     ("POST", "/v1/jobs/{id}/cancel"),
+    ("POST", "/v1/jobs/{id}/pause"),
+    ("POST", "/v1/jobs/{id}/resume"),
+    ("GET", "/v1/jobs/{id}/events"),
+    ("GET", "/v1/events"),
+    ("POST", "/v1/campaigns"),
+    ("GET", "/v1/campaigns"),
+    ("GET", "/v1/campaigns/{id}"),
+    ("PATCH", "/v1/campaigns/{id}"),
+    ("POST", "/v1/campaigns/{id}/cancel"),
+    ("POST", "/v1/campaigns/{id}/pause"),
+    ("POST", "/v1/campaigns/{id}/resume"),
+    ("GET", "/v1/campaigns/{id}/events"),
     ("GET", "/v1/positions"),
     ("GET", "/v1/proofs/{id}"),
     ("GET", "/v1/proofs/{id}/certificate"),
@@ -39,7 +52,7 @@ const METHODS: [&str; 3] = ["GET", "POST", "PATCH"];
 const CLASSES: [&str; 3] = ["2xx", "4xx", "5xx"];
 
 /// Threads that may panic, as `/metrics` names them.
-const WORKERS: [&str; 5] = ["solver", "search", "checkpoint", "http", "other"];
+const WORKERS: [&str; 6] = ["solver", "search", "checkpoint", "monitor", "http", "other"];
 
 /// Panics of each of [`WORKERS`].
 static PANICS: [AtomicU64; WORKERS.len()] = [const { AtomicU64::new(0) }; WORKERS.len()];
@@ -52,6 +65,7 @@ pub fn count_panics() {
         let worker = match thread.name() {
             Some("solver") => "solver",
             Some("checkpoint") => "checkpoint",
+            Some("monitor") => "monitor",
             Some(name) if name.starts_with("search-") => "search",
             Some(name) if name.starts_with("tokio") => "http",
             _ => "other",
@@ -106,6 +120,7 @@ pub struct Metrics {
     expansions: IntCounter,
     distinct_nodes: IntCounter,
     revisit_factor: Gauge,
+    streams: Gauge,
     probes: IntCounterVec,
     occupancy: GaugeVec,
     table_bytes: Gauge,
@@ -128,6 +143,7 @@ pub struct Metrics {
     pub recovery_refused: IntCounter,
     read_errors: IntCounter,
     jobs: GaugeVec,
+    campaigns: GaugeVec,
     jobs_finished: IntCounterVec,
     job_wait: HistogramVec,
     job_run: HistogramVec,
@@ -147,8 +163,6 @@ pub struct Metrics {
     http_duration: HistogramVec,
     /// Requests that are being answered.
     pub http_in_flight: IntGauge,
-    /// Event streams that are open.
-    pub streams: IntGauge,
     storage_free: Gauge,
     storage_size: Gauge,
     store_refuses: Gauge,
@@ -274,6 +288,7 @@ impl Metrics {
                 "superko_search_distinct_nodes_total",
                 "Positions expanded for the first time, all jobs since the start.",
             )?,
+            streams: gauge("superko_sse_streams", "Event streams that are open.")?,
             revisit_factor: gauge("superko_search_revisit_factor", "Expansions for each distinct node of the running job; 0 without one.")?,
             probes: counters(
                 "superko_table_probes_total",
@@ -318,11 +333,12 @@ impl Metrics {
                 "superko_store_read_errors_total",
                 "Stored lemmas that a look-up could not read: damaged, or the disk failed.",
             )?,
+            campaigns: gauges("superko_campaigns", "Campaigns by state.", &["state"])?,
             jobs: gauges("superko_jobs", "Jobs by state.", &["state"])?,
             jobs_finished: counters("superko_jobs_finished_total", "Jobs that ended since the start, by their last state.", &["state"])?,
             job_wait: histograms("superko_job_wait_seconds", "Time from the submission of a job to the first start of its search.", 1.0)?,
             job_run: histograms("superko_job_run_seconds", "Time that the search of a job took, over all its runs.", 0.1)?,
-            queue_oldest: gauge("superko_queue_oldest_age_seconds", "Age of the oldest job that waits for the solver; 0 without one.")?,
+            queue_oldest: gauge("superko_queue_oldest_age_seconds", "Age of the oldest job that waits for its first turn; 0 without one.")?,
             solver_state: gauges("superko_solver_state", "1 for what the solver thread is at, else 0.", &["state"])?,
             panics: counters("superko_worker_panics_total", "Panics, by the thread that had one.", &["worker"])?,
             watchdog_ping: gauge(
@@ -364,7 +380,6 @@ impl Metrics {
                 ),
             )?,
             http_in_flight: add(&r, IntGauge::new("superko_http_in_flight", "HTTP requests that are being answered."))?,
-            streams: add(&r, IntGauge::new("superko_sse_streams", "Event streams that are open."))?,
             storage_size: gauge("superko_storage_size_bytes", "Size of the file system where the data directory lies.")?,
             store_refuses: gauge("superko_store_refuses_writes", "1 while the last write of the store has failed, else 0.")?,
             rocksdb: Rocksdb::new(&r)?,
@@ -415,11 +430,14 @@ impl Metrics {
         }
         for state in State::ALL {
             self.jobs.with_label_values(&[state.name()]);
+            if state != State::Queued {
+                self.campaigns.with_label_values(&[state.name()]);
+            }
             if !state.is_open() {
                 self.jobs_finished.with_label_values(&[state.name()]);
             }
         }
-        for (method, route) in ROUTES.into_iter().chain(METHODS.map(|method| (method, "unmatched"))) {
+        for (method, route) in ROUTES.into_iter().chain(METHODS.into_iter().chain(["other"]).map(|method| (method, "unmatched"))) {
             self.http_duration.with_label_values(&[method, route]);
             for class in CLASSES {
                 self.http_requests.with_label_values(&[method, route, class]);
@@ -477,8 +495,13 @@ impl Metrics {
 
     /// Counts an answered request.
     pub fn http(&self, method: &str, route: &str, status: u16, took: Duration) {
-        // Anyone can invent a method; only those that have routes get series of their own.
-        let method = if METHODS.contains(&method) { method } else { "other" };
+        let method = if method == "HEAD" { "GET" } else { method };
+        // Anyone can invent a method: only those that have routes get series of their own, and only on the routes that take them.
+        let (method, route) = match METHODS.contains(&method) {
+            true if status == 405 => (method, "unmatched"),
+            true => (method, route),
+            false => ("other", "unmatched"),
+        };
         let class = match status {
             ..400 => "2xx",
             400..500 => "4xx",
@@ -593,6 +616,7 @@ impl Metrics {
         self.follow_table(engine);
         self.follow_store(engine);
         self.follow_panics();
+        self.streams.set(engine.jobs.events.streams() as f64);
         self.revisit_factor.set(running.as_ref().map_or(0.0, |running| running.counts().revisit_factor()));
         self.root_proof.set(running.as_ref().map_or(0.0, |running| running.control.root_phi.load(Relaxed) as f64));
         self.root_disproof.set(running.as_ref().map_or(0.0, |running| running.control.root_delta.load(Relaxed) as f64));
@@ -608,9 +632,15 @@ impl Metrics {
         for name in Phase::ALL.map(Phase::name).into_iter().chain(["certificate", "verification"]) {
             self.solver_state.with_label_values(&[name]).set(f64::from(name == state));
         }
-        let oldest = engine.jobs.queue().into_iter().min().and_then(|id| engine.jobs.get(id));
+        let waiting = engine.jobs.queue().into_iter().filter_map(|id| engine.jobs.get(id));
+        let oldest = waiting.filter(|job| job.data.started_at.is_none()).min_by_key(|job| job.id);
         let created = oldest.and_then(|job| unix_seconds(&job.data.created_at));
         self.queue_oldest.set(created.map_or(0.0, |created| (now() - created).max(0.0)));
+        let campaigns = engine.jobs.list_campaigns(0, usize::MAX, |_| true);
+        for state in State::ALL.into_iter().filter(|&state| state != State::Queued) {
+            let count = campaigns.iter().filter(|campaign| campaign.data.state == state).count();
+            self.campaigns.with_label_values(&[state.name()]).set(count as f64);
+        }
         for (state, count) in State::ALL.into_iter().zip(engine.jobs.counts()) {
             self.jobs.with_label_values(&[state.name()]).set(count as f64);
             if state == State::Queued {

@@ -50,6 +50,7 @@ pub struct Pulse {
     phase: AtomicU8,
     solver: AtomicU64,
     checkpoints: AtomicU64,
+    monitor: AtomicU64,
     server: AtomicU64,
 }
 
@@ -70,6 +71,11 @@ impl Pulse {
         self.checkpoints.fetch_add(1, Relaxed);
     }
 
+    /// The monitor thread has looked whether a turn is over.
+    pub fn monitor(&self) {
+        self.monitor.fetch_add(1, Relaxed);
+    }
+
     /// The async threads get their turn.
     pub fn server(&self) {
         self.server.fetch_add(1, Relaxed);
@@ -88,9 +94,9 @@ pub struct Sign {
 }
 
 impl Engine {
-    /// The signs of the solver with its search threads, of the checkpoint thread and of the HTTP server. Waits for no lock that a
+    /// The signs of the solver with its search threads, of the checkpoint and monitor threads and of the HTTP server. Waits for no lock that a
     /// thread holds for long.
-    pub fn signs(&self) -> [Sign; 3] {
+    pub fn signs(&self) -> [Sign; 4] {
         let pulse = &self.pulse;
         let (phase, stored) = (pulse.phase(), self.store.progress());
         let work = match phase {
@@ -105,7 +111,8 @@ impl Engine {
         // Whoever makes a checkpoint, the checkpoint thread may have to wait for it.
         let count = pulse.checkpoints.load(Relaxed).wrapping_add(stored);
         let checkpoints = Sign { thread: "checkpoint", count, slow: self.is_checkpointing() };
-        [solver, checkpoints, Sign { thread: "server", count: pulse.server.load(Relaxed), slow: false }]
+        let quick = |thread, count: &AtomicU64| Sign { thread, count: count.load(Relaxed), slow: false };
+        [solver, checkpoints, quick("monitor", &pulse.monitor), quick("server", &pulse.server)]
     }
 }
 

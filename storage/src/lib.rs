@@ -14,8 +14,8 @@ mod words;
 
 #[cfg(feature = "store")]
 pub use store::{
-    CheckpointRecord, CheckpointReport, FamilyGauges, JobRecord, PendingCheckpoint, ProofRecord, RestoreReport, Store, StoreError,
-    StoreGauges, StoreTable, disk_free_bytes,
+    CampaignRecord, CheckpointRecord, CheckpointReport, FamilyGauges, JobRecord, PendingCheckpoint, ProofRecord, RestoreReport, Store,
+    StoreError, StoreGauges, StoreTable, disk_free_bytes,
 };
 pub use table::{MappedTable, TableError, TableOccupancy, TableOrigin};
 
