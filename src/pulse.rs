@@ -4,8 +4,8 @@ use crate::engine::Engine;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// How long a thread may be silent that reads or writes a table or the store: one call of the system may take so long.
-pub const LONG: Duration = Duration::from_secs(300);
+/// How long a thread may be silent that reads or writes a table or the store: to allocate a large table can take a slow disk a minute a GiB.
+pub const LONG: Duration = Duration::from_secs(1200);
 
 /// What the solver thread is at, and so which sign of life to expect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -68,7 +68,7 @@ fn shells_accept_the_completions() {
 #[test]
 fn manual_pages_render() {
     for (command, words) in [
-        (&[][..], &["SUPERKO(1)", "SUBCOMMANDS", "Prove who wins a position at a komi"][..]),
+        (&[][..], &["SUPERKO(1)", "SUBCOMMANDS", "Prove who wins a position at a komi", "Exit codes: 0 proved"][..]),
         (&["serve"], &["superko-serve", "--config"]),
         (&["job", "submit"], &["superko-job-submit", "--idempotency-key"]),
     ] {

@@ -27,7 +27,7 @@ use superko_search::Options;
 
 /// Proves who wins small-board Go under positional superko.
 #[derive(Debug, Parser)]
-#[command(name = "superko", version)]
+#[command(name = "superko", version, after_long_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -66,6 +66,10 @@ enum Command {
     /// Print the systemd unit, or one of its drop-ins
     Unit(install::Unit),
 }
+
+/// As the help and the manual page tell.
+const EXIT_CODES: &str =
+    "Exit codes: 0 proved, or done; 2 bad input; 3 no verdict, because a limit was reached or it was interrupted; 1 anything else.";
 
 /// Exit code: proved, or done.
 const PROVED: u8 = 0;
