@@ -17,6 +17,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use problem::Problem;
+use prometheus::IntGauge;
 use serde_json::json;
 use std::any::Any;
 use std::sync::Arc;
@@ -79,10 +80,28 @@ async fn observe(State(engine): State<Arc<Engine>>, request: Request, next: Next
     let started = Instant::now();
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let in_flight = InFlight::of(&engine.metrics.http_in_flight);
     let response = next.run(request).await;
+    drop(in_flight);
     let route = route.as_deref().unwrap_or("unmatched");
     engine.metrics.http(method.as_str(), route, response.status().as_u16(), started.elapsed());
     response
+}
+
+/// One in a gauge for as long as it lives: a client that goes away ends a handler in the middle.
+struct InFlight(IntGauge);
+
+impl InFlight {
+    fn of(gauge: &IntGauge) -> InFlight {
+        gauge.inc();
+        InFlight(gauge.clone())
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
 }
 
 /// Refuses changes that a web page of another origin sends through a browser on this machine: some need no permission to be sent.
