@@ -53,3 +53,17 @@ python3 python3 the tests of the second checker of certificates are skipped
 prometheus prometheus the tests of metrics and dashboards are skipped
 systemd-analyze systemd the test of the systemd unit is skipped
 END
+
+# A program of Python's packages has a place of its own; the version is fixed, so that it finds the same tomorrow.
+schemathesis=4.32.5
+venv=target/schemathesis
+cd "$(dirname "$0")/.."
+if command -v python3 >/dev/null && ! "$venv/bin/schemathesis" --version 2>/dev/null | grep -qwF "$schemathesis"; then
+    echo "setup: installing schemathesis $schemathesis into $venv"
+    python3 -c 'import ensurepip' 2>/dev/null || apt_install python3-venv || true
+    rm -rf "$venv"
+    { python3 -m venv "$venv" && "$venv/bin/pip" install -q --disable-pip-version-check "schemathesis==$schemathesis"; } || {
+        rm -rf "$venv"
+        echo "setup: NOTE: schemathesis cannot be installed: the test that looks for undocumented answers is skipped"
+    }
+fi

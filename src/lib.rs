@@ -1,6 +1,7 @@
 //! Superko: a proof server for small-board Go under positional superko. The daemon, the command line and the client.
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod certificate;
 pub mod cli;
 pub mod config;
@@ -14,6 +15,7 @@ pub mod proofs;
 pub mod report;
 pub mod request;
 pub mod scheduler;
+pub mod schema;
 pub mod statistics;
 pub mod strict_json;
 pub mod units;

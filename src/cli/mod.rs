@@ -4,12 +4,14 @@ mod bench;
 mod check;
 mod compare;
 mod job;
+mod openapi;
 mod prior;
 mod proof;
 mod run;
 mod selftest;
 mod serve;
 mod solve;
+mod token;
 mod value;
 
 use clap::{Args, Parser, Subcommand};
@@ -54,6 +56,11 @@ enum Command {
     /// Proofs of a running server, and their certificates
     #[command(subcommand)]
     Proof(proof::Command),
+    /// Access tokens for a server
+    #[command(subcommand)]
+    Token(token::Command),
+    /// Print the OpenAPI description of the HTTP API
+    Openapi,
 }
 
 /// Exit code: proved, or done.
@@ -108,6 +115,8 @@ pub fn main() -> ExitCode {
         Command::Prior(command) => prior::run(command),
         Command::Job(command) => job::run(&command),
         Command::Proof(command) => proof::run(&command),
+        Command::Token(command) => token::run(&command),
+        Command::Openapi => openapi::run(),
     };
     match done {
         Ok(_) if OUTPUT_LOST.load(Relaxed) => ExitCode::from(FAILED),

@@ -3,9 +3,10 @@
 use super::problem::Problem;
 use super::{blocking, read_query};
 use crate::engine::Engine;
-use crate::jobs::{Job, JobError, State as JobState};
+use crate::jobs::{Job, JobError, JobView, State as JobState};
 use crate::position::FieldError;
-use crate::request::JobRequest;
+use crate::request::{JobRequest, JobSubmission};
+use crate::schema::JobPage;
 use crate::strict_json::StrictJson;
 use axum::Json;
 use axum::body::Bytes;
@@ -30,6 +31,18 @@ fn job_json(engine: &Engine, job: &Job, queue: &[u64]) -> Result<Value, Problem>
 }
 
 /// `POST /v1/jobs`: 202 with the job, new or joined.
+#[utoipa::path(post, path = "/v1/jobs", operation_id = "submitJob", tag = "jobs", summary = "Submit a job",
+    description = "An open job that asks the same, but for the priority, is joined.",
+    params(("Idempotency-Key" = Option<String>, Header, description = "The same request with the same key is the same job, even an ended one",
+        min_length = 1, max_length = 255, pattern = "^[ -~]*$")),
+    request_body = JobSubmission,
+    responses(
+        (status = 202, description = "The job, new or joined", body = JobView, headers(("Location" = String, description = "Its path"))),
+        (status = 400, description = "`malformed_json`, `invalid_idempotency_key`"),
+        (status = 415, description = "`unsupported_media_type`"),
+        (status = 422, description = "`invalid_request`: `errors` has each field at fault, `idempotency_key_reused`"),
+        (status = 503, description = "`queue_full`, `draining`, `store_failed`")
+    ))]
 pub async fn submit(
     State(engine): State<Arc<Engine>>,
     headers: HeaderMap,
@@ -98,6 +111,9 @@ fn read_id(path: Result<Path<String>, PathRejection>) -> Result<u64, Problem> {
 }
 
 /// `GET /v1/jobs/{id}`.
+#[utoipa::path(get, path = "/v1/jobs/{id}", operation_id = "showJob", tag = "jobs", summary = "A job",
+    params(("id" = u64, Path, description = "The job's id", example = 7)),
+    responses((status = 200, description = "As it stands", body = JobView), (status = 404, description = "`job_not_found`")))]
 pub async fn show(State(engine): State<Arc<Engine>>, path: Result<Path<String>, PathRejection>) -> Result<Response, Problem> {
     let id = read_id(path)?;
     let job = engine.jobs.get(id).ok_or(JobError::NotFound(id))?;
@@ -105,6 +121,15 @@ pub async fn show(State(engine): State<Arc<Engine>>, path: Result<Path<String>, 
 }
 
 /// `POST /v1/jobs/{id}/cancel`: the job, cancelled.
+#[utoipa::path(post, path = "/v1/jobs/{id}/cancel", operation_id = "cancelJob", tag = "jobs", summary = "Cancel a job",
+    description = "It stops within a second; cancelling twice is the same.",
+    params(("id" = u64, Path, description = "The job's id", example = 7)),
+    responses(
+        (status = 200, description = "The job, cancelled", body = JobView),
+        (status = 404, description = "`job_not_found`"),
+        (status = 409, description = "`job_ended`"),
+        (status = 503, description = "`store_failed`")
+    ))]
 pub async fn cancel(State(engine): State<Arc<Engine>>, path: Result<Path<String>, PathRejection>) -> Result<Response, Problem> {
     let id = read_id(path)?;
     let json = blocking(move || -> Result<_, Problem> {
@@ -116,6 +141,18 @@ pub async fn cancel(State(engine): State<Arc<Engine>>, path: Result<Path<String>
 }
 
 /// `GET /v1/jobs`: oldest first; `next` is the cursor of the following page.
+#[utoipa::path(get, path = "/v1/jobs", operation_id = "listJobs", tag = "jobs", summary = "Jobs, oldest first",
+    params(
+        ("state" = Option<JobState>, Query, description = "Only jobs in this state"),
+        ("label" = Option<String>, Query, description = "Only jobs with this label"),
+        ("limit" = Option<usize>, Query, description = "Jobs a page; 50 if left out", minimum = 1, maximum = 500),
+        ("cursor" = Option<String>, Query, description = "The `next` of an earlier page", pattern = "^[0-9]{1,19}$")
+    ),
+    responses(
+        (status = 200, description = "A page of jobs", body = JobPage),
+        (status = 400, description = "`malformed_query`"),
+        (status = 422, description = "`invalid_request`: `errors` has each parameter at fault")
+    ))]
 pub async fn list(State(engine): State<Arc<Engine>>, query: Pairs) -> Result<Response, Problem> {
     let Query(pairs) = query.map_err(|rejection| Problem::new(StatusCode::BAD_REQUEST, "malformed_query", rejection.body_text()))?;
     let (mut state, mut label, mut limit, mut after) = (None, None, PAGE.0, 0);

@@ -4,6 +4,7 @@ use super::problem::Problem;
 use super::{blocking, read_query};
 use crate::engine::Engine;
 use crate::position::{FieldError, Position};
+use crate::schema::PositionReport;
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
@@ -28,6 +29,17 @@ fn winner(bounds: Bounds, komi: Komi) -> Option<Color> {
 }
 
 /// The position's verdict and bounds, and those of every move on an empty point and of the pass.
+#[utoipa::path(get, path = "/v1/positions", operation_id = "lookUp", tag = "positions", summary = "What is proven of a position",
+    params(
+        ("board" = String, Query, description = "ROWSxCOLUMNS", pattern = "^[1-9][0-9]?[xX][1-9][0-9]?$", example = "3x3"),
+        ("komi" = Option<f64>, Query, description = "A half-integer; without it there are bounds, but no verdicts", multiple_of = 0.5),
+        ("moves" = Option<String>, Query, description = "From the empty board, separated by spaces or commas", example = "B2 pass")
+    ),
+    responses(
+        (status = 200, description = "The position, and every move on an empty point and the pass", body = PositionReport),
+        (status = 400, description = "`malformed_query`"),
+        (status = 422, description = "`invalid_request`: `errors` has each parameter at fault")
+    ))]
 pub async fn show(State(engine): State<Arc<Engine>>, query: Pairs) -> Result<Response, Problem> {
     let Query(pairs) = query.map_err(|rejection| Problem::new(StatusCode::BAD_REQUEST, "malformed_query", rejection.body_text()))?;
     let mut fields = Map::new();

@@ -43,6 +43,11 @@ impl Problem {
     pub fn unavailable(code: &'static str, detail: impl Into<String>, retry_after_seconds: u32) -> Problem {
         Problem { retry_after_seconds: Some(retry_after_seconds), ..Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, detail) }
     }
+
+    /// 429 with `Retry-After`.
+    pub fn too_many(detail: impl Into<String>, retry_after_seconds: u32) -> Problem {
+        Problem { retry_after_seconds: Some(retry_after_seconds), ..Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail) }
+    }
 }
 
 impl From<JobError> for Problem {
@@ -92,6 +97,10 @@ impl IntoResponse for Problem {
             "detail": self.detail,
             "code": self.code,
         });
+        // The same id is in the log and in the header X-Request-Id.
+        if let Some(id) = super::request_id() {
+            body["request_id"] = id.into();
+        }
         if !self.errors.is_empty() {
             body["errors"] = self.errors.iter().map(|error| json!({"pointer": error.pointer, "detail": error.detail})).collect();
         }

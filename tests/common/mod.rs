@@ -87,6 +87,7 @@ impl Answer {
             for field in ["type", "title", "detail", "code"] {
                 assert!(answer.json[field].as_str().is_some_and(|text| !text.is_empty()), "no {field}: {answer:?}");
             }
+            assert_eq!(answer.json["request_id"].as_str(), answer.header("x-request-id"), "{answer:?}");
         }
         answer
     }
@@ -114,10 +115,15 @@ impl Daemon {
 
     /// Starts a daemon with this configuration file.
     pub fn start_with(dir: &Path, config: &str) -> Daemon {
+        Daemon::start_on(dir, config, "127.0.0.1:0")
+    }
+
+    /// Starts a daemon that listens on this address.
+    pub fn start_on(dir: &Path, config: &str, listen: &str) -> Daemon {
         let (file, log) = (dir.join("test.toml"), dir.join("log"));
         std::fs::write(&file, config).expect("the configuration");
         let child = Command::new(env!("CARGO_BIN_EXE_superko"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--config"])
+            .args(["serve", "--listen", listen, "--config"])
             .arg(&file)
             .arg("--data")
             .arg(dir.join("data"))
