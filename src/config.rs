@@ -47,6 +47,8 @@ pub struct Config {
     pub prior: String,
     /// Longest time between two checkpoints while a job runs.
     pub checkpoint_interval_seconds: u64,
+    /// Longest time that a job is searched while others of its priority wait.
+    pub turn_seconds: u64,
     /// Most open jobs.
     pub max_queue: usize,
     /// Largest request body.
@@ -74,6 +76,7 @@ impl Default for Config {
             threads: 1,
             prior: "builtin".to_owned(),
             checkpoint_interval_seconds: 60,
+            turn_seconds: 60,
             max_queue: 1000,
             max_body_bytes: 1 << 20,
             log: "info".to_owned(),
@@ -106,6 +109,8 @@ pub struct Settings {
     pub prior: &'static Prior,
     /// Time between checkpoints.
     pub checkpoint_interval: Duration,
+    /// Longest turn of a job while others wait.
+    pub turn: Duration,
     /// Most open jobs.
     pub max_queue: usize,
     /// Largest request body.
@@ -162,6 +167,9 @@ impl Config {
         if !(1..=86_400).contains(&self.checkpoint_interval_seconds) {
             return Err(format!("checkpoint_interval_seconds {} is not valid: expected 1 to 86400", self.checkpoint_interval_seconds));
         }
+        if !(1..=86_400).contains(&self.turn_seconds) {
+            return Err(format!("turn_seconds {} is not valid: expected 1 to 86400", self.turn_seconds));
+        }
         if self.max_queue == 0 {
             return Err("max_queue 0 is not valid: expected at least 1".to_owned());
         }
@@ -188,6 +196,7 @@ impl Config {
             threads: self.threads,
             prior,
             checkpoint_interval: Duration::from_secs(self.checkpoint_interval_seconds),
+            turn: Duration::from_secs(self.turn_seconds),
             max_queue: self.max_queue,
             max_body_bytes: self.max_body_bytes,
             log,
@@ -264,6 +273,7 @@ mod tests {
             ("prior = \"Cargo.toml\"", "Cargo.toml"),
             ("prior = \"no-such-file\"", "no-such-file"),
             ("checkpoint_interval_seconds = 0", "checkpoint_interval_seconds 0"),
+            ("turn_seconds = 0", "turn_seconds 0"),
             ("max_queue = 0", "max_queue 0"),
             ("max_body_bytes = 1", "max_body_bytes 1"),
             ("log = \"loud\"", "loud"),

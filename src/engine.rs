@@ -1,9 +1,11 @@
 //! What the daemon's threads share: jobs, store, the mapped table in use, the running search, checkpoints, health.
 
+use crate::campaigns::Campaign;
 use crate::config::Settings;
 use crate::jobs::{Job, JobError, Jobs, Live, State};
 use crate::metrics::Metrics;
 use crate::report::{Counts, Step};
+use crate::request::JobLimits;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -26,8 +28,19 @@ pub struct Running {
     /// Counts of earlier runs.
     base: Counts,
     started: Instant,
+    /// Why it is to stop, when another job has its turn or a limit is reached that the search does not look at itself.
+    pub yields: Mutex<Option<Yield>>,
     /// What this run has proved so far.
     pub progress: Mutex<RunProgress>,
+}
+
+/// Why a run stops before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Yield {
+    /// It is another job's turn.
+    Turn,
+    /// The table is fuller than the job allows.
+    Memory,
 }
 
 /// What a run is about.
@@ -70,6 +83,7 @@ impl Running {
             control: Control::default(),
             base: job.data.counts,
             started: Instant::now(),
+            yields: Mutex::default(),
             progress: Mutex::new(progress),
         }
     }
@@ -77,6 +91,17 @@ impl Running {
     /// Counts over all runs of the job until now.
     pub fn counts(&self) -> Counts {
         self.base.plus(&Counts::of_control(&self.control, self.started.elapsed().as_secs_f64()))
+    }
+
+    /// How long it has run.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Stops it at its next safe point.
+    pub fn yield_to(&self, reason: Yield) {
+        *locked(&self.yields) = Some(reason);
+        self.control.stop.store(true, Relaxed);
     }
 
     /// Everything a client or a checkpoint wants to know.
@@ -241,6 +266,7 @@ impl Engine {
     pub fn stop(&self) {
         self.stopping.store(true, Relaxed);
         self.jobs.drain();
+        self.jobs.events.close();
         self.stop_search();
     }
 
@@ -302,29 +328,113 @@ impl Engine {
         self.unsaved.load(Relaxed) || self.running().is_some()
     }
 
-    /// Cancels an open job; a job that is cancelled already stays as it is. Blocks on the disk.
-    pub fn cancel(&self, id: u64) -> Result<Arc<Job>, JobError> {
+    /// Sets the stop flag of the running search if its job is to stop.
+    fn stop_if(&self, is_meant: impl Fn(&Job) -> bool) {
+        if let Some(running) = self.running()
+            && self.jobs.get(running.id).is_some_and(|job| !job.data.state.is_runnable() && is_meant(&job))
+        {
+            running.control.stop.store(true, Relaxed);
+        }
+    }
+
+    /// Takes a job out of the solver's hands: `cancelled` or `paused`. One that is so already stays as it is. Blocks on the disk.
+    fn take_out(&self, id: u64, to: State) -> Result<Arc<Job>, JobError> {
         let mut was_open = false;
         let job = self.jobs.update(id, &[], |job| match job.data.state {
-            State::Queued | State::Running => {
+            state if state == to => Ok(false),
+            state if state.is_open() => {
+                if let Some(campaign) = job.data.campaign {
+                    return Err(JobError::PartOfCampaign { id, campaign });
+                }
                 was_open = true;
                 if let Some(live) = self.live(id) {
                     // Counts only: steps enter the record with the checkpoint that holds their lemmas.
                     job.data.counts = live.counts;
                 }
-                job.data.state = State::Cancelled;
+                job.data.state = to;
                 Ok(true)
             }
-            State::Cancelled => Ok(false),
-            state => Err(JobError::Conflict { id, state }),
+            state => Err(JobError::Conflict { what: "job", id, state, action: to.name() }),
         })?;
-        if was_open {
-            self.metrics.job_finished(State::Cancelled);
+        if was_open && to == State::Cancelled {
+            self.metrics.job_finished(to);
         }
-        if let Some(running) = self.running().filter(|running| running.id == id) {
-            running.control.stop.store(true, Relaxed);
-        }
+        self.stop_if(|job| job.id == id);
         Ok(job)
+    }
+
+    /// Cancels an open job; a job that is cancelled already stays as it is. Blocks on the disk.
+    pub fn cancel(&self, id: u64) -> Result<Arc<Job>, JobError> {
+        self.take_out(id, State::Cancelled)
+    }
+
+    /// Puts an open job aside. Blocks on the disk.
+    pub fn pause(&self, id: u64) -> Result<Arc<Job>, JobError> {
+        self.take_out(id, State::Paused)
+    }
+
+    /// Puts a paused or expired job into the queue again, with other limits if given. Blocks on the disk.
+    pub fn resume(&self, id: u64, limits: Option<JobLimits>) -> Result<Arc<Job>, JobError> {
+        self.jobs.update(id, &[], |job| match (job.data.state, job.data.campaign) {
+            (State::Queued | State::Running, _) if limits.is_none() => Ok(false),
+            (State::Queued | State::Paused | State::Expired, None) => {
+                job.requeue(limits);
+                Ok(true)
+            }
+            (State::Running, None) => Err(JobError::Conflict { what: "job", id, state: State::Running, action: "given other limits" }),
+            (state, None) => Err(JobError::Conflict { what: "job", id, state, action: "resumed" }),
+            (_, Some(campaign)) => Err(JobError::PartOfCampaign { id, campaign }),
+        })
+    }
+
+    /// Changes the priority of an open job. Blocks on the disk.
+    pub fn set_priority(&self, id: u64, priority: i32, if_match: Option<&dyn Fn(&str) -> bool>) -> Result<Arc<Job>, JobError> {
+        self.jobs.update(id, &[], |job| {
+            if if_match.is_some_and(|names| !names(&job.tag())) {
+                return Err(JobError::Changed { what: "job", id, tag: job.tag() });
+            }
+            match (job.data.state, job.data.campaign) {
+                (_, Some(campaign)) => Err(JobError::PartOfCampaign { id, campaign }),
+                (state, _) if !state.is_open() => Err(JobError::Conflict { what: "job", id, state, action: "given another priority" }),
+                _ if job.request.priority == priority => Ok(false),
+                _ => {
+                    job.set_request(|request| request.priority = priority);
+                    Ok(true)
+                }
+            }
+        })
+    }
+
+    /// Pauses a campaign with its jobs. Blocks on the disk.
+    pub fn pause_campaign(&self, id: u64) -> Result<Arc<Campaign>, JobError> {
+        let campaign = self.jobs.pause_campaign(id)?;
+        self.stop_if(|job| job.data.campaign == Some(id));
+        Ok(campaign)
+    }
+
+    /// Cancels a campaign with its jobs. Blocks on the disk.
+    pub fn cancel_campaign(&self, id: u64) -> Result<Arc<Campaign>, JobError> {
+        let campaign = self.jobs.cancel_campaign(id)?;
+        self.stop_if(|job| job.data.campaign == Some(id));
+        Ok(campaign)
+    }
+
+    /// Tells whoever listens how far the running job has come.
+    pub fn publish_progress(&self, per_second: f64) {
+        let Some(running) = self.running() else { return };
+        let Some(job) = self.jobs.get(running.id) else { return };
+        let live = running.live();
+        let mut progress = serde_json::to_value(job.progress(Some(&live))).unwrap_or_default();
+        progress["proof_number"] = running.control.root_phi.load(Relaxed).to_string().into();
+        progress["disproof_number"] = running.control.root_delta.load(Relaxed).to_string().into();
+        progress["expansions_per_second"] = per_second.into();
+        let view = serde_json::json!({
+            "job": running.id,
+            "campaign": job.data.campaign,
+            "progress": progress,
+            "bounds": {"lower": live.bounds.lower, "upper": live.bounds.upper},
+        });
+        self.jobs.events.publish("progress", Some(running.id), job.data.campaign, &view);
     }
 
     /// Saves the table's lemmas, then in one step the running job's progress and the checkpoint's record. Blocks for seconds on a
@@ -344,6 +454,15 @@ impl Engine {
                 self.metrics.checkpoint_done(report, started.elapsed());
                 self.set_problem("checkpoint", None);
                 tracing::info!(sequence = report.sequence, lemmas = report.lemmas, seconds = started.elapsed().as_secs_f64(), "checkpoint");
+                let job = live.and_then(|(id, _)| self.jobs.get(id));
+                let campaign = job.as_ref().and_then(|job| job.data.campaign);
+                let view = serde_json::json!({
+                    "sequence": report.sequence.to_string(),
+                    "lemmas": report.lemmas.to_string(),
+                    "checkpoint_bytes": report.bytes.to_string(),
+                    "elapsed_seconds": report.seconds,
+                });
+                self.jobs.events.publish("checkpoint", job.map(|job| job.id), campaign, &view);
             }
             Err(error) => {
                 self.unsaved.store(true, Relaxed);

@@ -1,20 +1,23 @@
-//! Jobs: their record in the store, the copy in memory, and the only place where their state changes.
+//! Jobs: their record in the store, the copy in memory, and (with `campaigns.rs`) the only place where their state changes.
 //!
 //! Every change is written and synced before anyone can see it. The copy in memory serves all reads.
 
+use crate::campaigns::Campaign;
 use crate::engine::Stage;
+use crate::events::Events;
 use crate::proofs::ProofId;
 use crate::report::{Counts, SolveReport, Step, counter, serialize_bounds};
-use crate::request::{JobRequest, Kind};
+use crate::request::{JobLimits, JobRequest, Kind, limits_json};
 use crate::schema;
 use crate::units::now_rfc3339;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 use superko_search::Bounds;
-use superko_storage::{CheckpointReport, JobRecord, PendingCheckpoint, ProofRecord, Store};
+use superko_storage::{CampaignRecord, CheckpointReport, JobRecord, PendingCheckpoint, ProofRecord, Store};
 use utoipa::ToSchema;
 
 /// Version of the job body in the store.
@@ -29,25 +32,29 @@ pub enum State {
     Queued,
     /// Being solved; stays so across restarts.
     Running,
+    /// Put aside by a client, until one resumes it.
+    Paused,
     /// Proved.
     Succeeded,
     /// Gave up for a fault of ours.
     Failed,
     /// Stopped by a client.
     Cancelled,
-    /// A limit was hit; the bounds are kept.
+    /// A limit was hit; the bounds are kept, and it can be resumed.
     Expired,
 }
 
 impl State {
     /// Every state, in the order of a job's life.
-    pub const ALL: [State; 6] = [State::Queued, State::Running, State::Succeeded, State::Failed, State::Cancelled, State::Expired];
+    pub const ALL: [State; 7] =
+        [State::Queued, State::Running, State::Paused, State::Succeeded, State::Failed, State::Cancelled, State::Expired];
 
     /// As in the JSON.
     pub fn name(self) -> &'static str {
         match self {
             State::Queued => "queued",
             State::Running => "running",
+            State::Paused => "paused",
             State::Succeeded => "succeeded",
             State::Failed => "failed",
             State::Cancelled => "cancelled",
@@ -57,6 +64,11 @@ impl State {
 
     /// Whether work is left.
     pub fn is_open(self) -> bool {
+        matches!(self, State::Queued | State::Running | State::Paused)
+    }
+
+    /// Whether the solver may take it up.
+    pub fn is_runnable(self) -> bool {
         matches!(self, State::Queued | State::Running)
     }
 }
@@ -95,6 +107,15 @@ pub struct JobData {
     /// What went wrong.
     pub error: Option<String>,
     idempotency: Vec<Idempotency>,
+    /// The campaign that it is a part of.
+    #[serde(default)]
+    pub campaign: Option<u64>,
+    /// The part of `counts` that its limits do not count: what was spent before it was resumed.
+    #[serde(default)]
+    pub limit_start: Counts,
+    /// Counts the changes that clients can make or see: all but progress.
+    #[serde(default)]
+    pub revision: u64,
 }
 
 /// A job.
@@ -109,7 +130,7 @@ pub struct Job {
 }
 
 impl Job {
-    fn record(&self) -> Result<JobRecord, JobError> {
+    pub(crate) fn record(&self) -> Result<JobRecord, JobError> {
         let body = serde_json::to_value(&self.data).map_err(|error| JobError::Store(error.to_string()))?;
         Ok(JobRecord { id: self.id, body, open: self.data.state.is_open() })
     }
@@ -142,21 +163,64 @@ pub enum JobError {
         /// The job it stands for.
         id: u64,
     },
+    /// The same for a campaign.
+    #[error("the Idempotency-Key {key:?} was used for campaign {id} with another request: use a new key")]
+    CampaignKeyReused {
+        /// The key.
+        key: String,
+        /// The campaign it stands for.
+        id: u64,
+    },
     /// No such job.
     #[error("there is no job {0}")]
     NotFound(u64),
-    /// The job is in a state that does not allow this.
-    #[error("job {id} has {}: only a queued or running job can be cancelled", .state.name())]
+    /// The job, or campaign, is in a state that does not allow this.
+    #[error("{what} {id} is {}: it cannot be {action} any more", .state.name())]
     Conflict {
-        /// The job.
+        /// `job` or `campaign`.
+        what: &'static str,
+        /// Its number.
         id: u64,
         /// Where it stands.
         state: State,
+        /// What was asked, such as `cancelled`.
+        action: &'static str,
+    },
+    /// The job is a campaign's.
+    #[error("job {id} is a part of campaign {campaign}: change the campaign instead")]
+    PartOfCampaign {
+        /// The job.
+        id: u64,
+        /// Its campaign.
+        campaign: u64,
+    },
+    /// No such campaign.
+    #[error("there is no campaign {0}")]
+    NoCampaign(u64),
+    /// What a client wanted to change has changed meanwhile.
+    #[error("{what} {id} has the entity tag {tag}, which If-Match does not name: read it again")]
+    Changed {
+        /// `job` or `campaign`.
+        what: &'static str,
+        /// Its number.
+        id: u64,
+        /// Its tag as it stands.
+        tag: String,
     },
     /// A record is not what this program writes, or would write.
     #[error("the record of job {id} does not read: {error}; use the program that wrote it, or restore the data directory from a backup")]
     Unreadable {
         /// The job.
+        id: u64,
+        /// What is wrong with it.
+        error: String,
+    },
+    /// A campaign's record likewise.
+    #[error(
+        "the record of campaign {id} does not read: {error}; use the program that wrote it, or restore the data directory from a backup"
+    )]
+    UnreadableCampaign {
+        /// The campaign.
         id: u64,
         /// What is wrong with it.
         error: String,
@@ -167,18 +231,33 @@ pub enum JobError {
 }
 
 #[derive(Debug, Default)]
-struct Writer {
+pub(crate) struct Writer {
     next_id: u64,
+    pub(crate) next_campaign: u64,
     keys: HashMap<String, u64>,
-    draining: bool,
+    pub(crate) draining: bool,
 }
 
-/// All jobs.
+/// Changes that are stored and become visible together.
+#[derive(Debug, Default)]
+pub(crate) struct Change {
+    pub jobs: Vec<Job>,
+    /// Of one job.
+    pub proofs: Vec<ProofRecord>,
+    pub campaigns: Vec<Campaign>,
+}
+
+/// All jobs and campaigns.
 pub struct Jobs {
     store: Arc<Store>,
+    /// Where changes are told.
+    pub events: Arc<Events>,
     map: RwLock<BTreeMap<u64, Arc<Job>>>,
+    pub(crate) campaigns: RwLock<BTreeMap<u64, Arc<Campaign>>>,
+    /// When a job was last worked on, counted in turns of this run of the daemon.
+    turns: RwLock<HashMap<u64, u64>>,
     /// Held during every change, so that changes reach store and memory in the same order.
-    writer: Mutex<Writer>,
+    pub(crate) writer: Mutex<Writer>,
     changed: Condvar,
     max_queue: usize,
 }
@@ -189,16 +268,16 @@ impl std::fmt::Debug for Jobs {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A holder that panicked has changed nothing in memory before the store: the value is whole.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Jobs {
-    /// Reads every job from the store. A record that does not read is an error: its job was acknowledged and must not vanish.
+    /// Reads every job and campaign from the store. A record that does not read is an error: its job was acknowledged and must not vanish.
     pub fn load(store: Arc<Store>, max_queue: usize) -> Result<Jobs, JobError> {
         let mut map = BTreeMap::new();
-        let mut writer = Writer { next_id: 1, ..Writer::default() };
+        let mut writer = Writer { next_id: 1, next_campaign: 1, ..Writer::default() };
         for record in store.jobs().map_err(|error| JobError::Store(error.to_string()))? {
             let id = record.id;
             writer.next_id = writer.next_id.max(id + 1);
@@ -206,7 +285,23 @@ impl Jobs {
             writer.keys.extend(job.data.idempotency.iter().map(|entry| (entry.key.clone(), id)));
             map.insert(id, Arc::new(job));
         }
-        Ok(Jobs { store, map: RwLock::new(map), writer: Mutex::new(writer), changed: Condvar::new(), max_queue })
+        let mut campaigns = BTreeMap::new();
+        for record in store.campaigns().map_err(|error| JobError::Store(error.to_string()))? {
+            let id = record.id;
+            writer.next_campaign = writer.next_campaign.max(id + 1);
+            let campaign = Campaign::from_record(record).map_err(|error| JobError::UnreadableCampaign { id, error })?;
+            campaigns.insert(id, Arc::new(campaign));
+        }
+        Ok(Jobs {
+            store,
+            events: Arc::default(),
+            map: RwLock::new(map),
+            campaigns: RwLock::new(campaigns),
+            turns: RwLock::default(),
+            writer: Mutex::new(writer),
+            changed: Condvar::new(),
+            max_queue,
+        })
     }
 
     /// A job as it stands.
@@ -214,30 +309,67 @@ impl Jobs {
         self.read().get(&id).cloned()
     }
 
-    /// All jobs with an id above `after` that `keep` wants, oldest first, at most `limit`.
-    pub fn list(&self, after: u64, limit: usize, keep: impl Fn(&Job) -> bool) -> Vec<Arc<Job>> {
-        self.read().range(after.saturating_add(1)..).map(|(_, job)| job).filter(|job| keep(job)).take(limit).cloned().collect()
+    /// The jobs with ids in `range` that `keep` wants, oldest first, or newest first if `newest`; at most `limit`.
+    pub fn list(&self, range: std::ops::Range<u64>, newest: bool, limit: usize, keep: impl Fn(&Job) -> bool) -> Vec<Arc<Job>> {
+        let map = self.read();
+        if range.is_empty() {
+            return Vec::new();
+        }
+        let jobs = map.range(range).map(|(_, job)| job);
+        if newest {
+            jobs.rev().filter(|job| keep(job)).take(limit).cloned().collect()
+        } else {
+            jobs.filter(|job| keep(job)).take(limit).cloned().collect()
+        }
     }
 
     /// How many jobs are in each state of [`State::ALL`].
-    pub fn counts(&self) -> [usize; 6] {
-        let map = self.read();
-        State::ALL.map(|state| map.values().filter(|job| job.data.state == state).count())
+    pub fn counts(&self) -> [usize; State::ALL.len()] {
+        let mut counts = [0; State::ALL.len()];
+        for job in self.read().values() {
+            counts[job.data.state as usize] += 1;
+        }
+        counts
     }
 
     /// The ids of the queued jobs, next one first.
     pub fn queue(&self) -> Vec<u64> {
-        let map = self.read();
         let mut queued: Vec<_> =
-            map.values().filter(|job| job.data.state == State::Queued).map(|job| (-i64::from(job.request.priority), job.id)).collect();
+            self.read().values().filter(|job| job.data.state == State::Queued).map(|job| (self.rank(job), job.id)).collect();
         queued.sort_unstable();
         queued.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// The job to work on: one that was running when the daemon stopped, else the head of the queue.
-    pub fn next_open(&self) -> Option<Arc<Job>> {
-        let running = self.read().values().find(|job| job.data.state == State::Running).cloned();
-        running.or_else(|| self.queue().first().and_then(|&id| self.get(id)))
+    /// Jobs are worked on in this order: the higher priority, then whose last turn is longest ago, then what was running when the
+    /// daemon stopped, then the older.
+    fn rank(&self, job: &Job) -> (Reverse<i32>, u64, bool, u64) {
+        let turn = self.turns.read().unwrap_or_else(PoisonError::into_inner).get(&job.id).copied().unwrap_or(0);
+        (Reverse(job.request.priority), turn, job.data.state != State::Running, job.id)
+    }
+
+    /// The job to work on next.
+    pub fn next_job(&self) -> Option<Arc<Job>> {
+        self.read().values().filter(|job| job.data.state.is_runnable()).min_by_key(|job| self.rank(job)).cloned()
+    }
+
+    /// Notes that a job has its turn now.
+    pub fn take_turn(&self, id: u64) {
+        // Before the other lock: whoever ranks jobs holds them in the other order.
+        let open: BTreeSet<u64> = self.read().values().filter(|job| job.data.state.is_open()).map(|job| job.id).collect();
+        let mut turns = self.turns.write().unwrap_or_else(PoisonError::into_inner);
+        let last = turns.values().max().copied().unwrap_or(0);
+        turns.retain(|id, _| open.contains(id));
+        turns.insert(id, last + 1);
+    }
+
+    /// The greatest priority among the jobs that wait.
+    pub fn waiting_priority(&self) -> Option<i32> {
+        self.read().values().filter(|job| job.data.state == State::Queued).map(|job| job.request.priority).max()
+    }
+
+    /// Jobs that say they run but are not `id`: another had its turn, or they ran when the daemon stopped.
+    pub fn left_running(&self, id: u64) -> Vec<u64> {
+        self.read().values().filter(|job| job.data.state == State::Running && job.id != id).map(|job| job.id).collect()
     }
 
     /// Waits for a change, or for `time`.
@@ -273,7 +405,8 @@ impl Jobs {
         }
         let entry = key.clone().map(|key| Idempotency { key, priority: request.priority });
         let identity = request.identity();
-        let twin = self.read().values().find(|job| job.data.state.is_open() && job.request.identity() == identity).cloned();
+        let is_twin = |job: &&Arc<Job>| job.data.state.is_open() && job.data.campaign.is_none() && job.request.identity() == identity;
+        let twin = self.read().values().find(is_twin).cloned();
         let job = match twin {
             Some(twin) if entry.is_none() && request.priority <= twin.request.priority => return Ok(twin),
             Some(twin) => {
@@ -284,43 +417,45 @@ impl Jobs {
                     job.request = Arc::new(request);
                 }
                 job.data.idempotency.extend(entry);
-                self.store.update_job(&job.record()?).map_err(|error| JobError::Store(error.to_string()))?;
+                job.data.revision += 1;
                 job
             }
             None => {
-                let open = self.read().values().filter(|job| job.data.state.is_open()).count();
-                if open >= self.max_queue {
-                    return Err(JobError::QueueFull(open));
-                }
-                let points = request.position.geometry().points() as i32;
-                let data = JobData {
-                    version: BODY_VERSION,
-                    request: canonical,
-                    state: State::Queued,
-                    created_at: now_rfc3339(),
-                    started_at: None,
-                    finished_at: None,
-                    counts: Counts::default(),
-                    step_start: Counts::default(),
-                    steps: Vec::new(),
-                    bounds: (-points, points),
-                    result: None,
-                    error: None,
-                    idempotency: entry.into_iter().collect(),
-                };
-                let job = Job { id: writer.next_id, request: Arc::new(request), data };
-                let record = job.record()?;
+                self.check_room()?;
+                let job = Job::new(writer.next_id, request, None, entry);
                 // What is acknowledged must come back after a restart.
-                Job::from_record(record.clone()).map_err(|error| JobError::Unreadable { id: job.id, error })?;
-                self.store.create_job(&record).map_err(|error| JobError::Store(error.to_string()))?;
+                Job::from_record(job.record()?).map_err(|error| JobError::Unreadable { id: job.id, error })?;
                 writer.next_id += 1;
                 job
             }
         };
+        let id = job.id;
+        self.apply(Change { jobs: vec![job], ..Change::default() })?;
         if let Some(key) = key {
-            writer.keys.insert(key, job.id);
+            writer.keys.insert(key, id);
         }
-        Ok(self.publish(job))
+        self.get(id).ok_or(JobError::NotFound(id))
+    }
+
+    /// Refuses when the queue is full.
+    pub(crate) fn check_room(&self) -> Result<(), JobError> {
+        let open = self.read().values().filter(|job| job.data.state.is_open()).count();
+        if open >= self.max_queue { Err(JobError::QueueFull(open)) } else { Ok(()) }
+    }
+
+    /// The id of a job that is about to be made.
+    pub(crate) fn next_id(writer: &mut Writer) -> u64 {
+        writer.next_id += 1;
+        writer.next_id - 1
+    }
+
+    /// Stores changes in one step, then shows them. The caller holds the writer's lock. Blocks on the disk.
+    pub(crate) fn apply(&self, change: Change) -> Result<(), JobError> {
+        let jobs: Vec<JobRecord> = change.jobs.iter().map(Job::record).collect::<Result<_, _>>()?;
+        let campaigns: Vec<CampaignRecord> = change.campaigns.iter().map(Campaign::record).collect::<Result<_, _>>()?;
+        self.store.put(&jobs, &change.proofs, &campaigns).map_err(|error| JobError::Store(error.to_string()))?;
+        self.publish(change);
+        Ok(())
     }
 
     /// Changes a job and stores it with `proofs` in one step. `change` answers whether there is anything to store; returns the job
@@ -337,13 +472,9 @@ impl Jobs {
         if !change(&mut job)? {
             return Ok(old);
         }
-        if old.data.state.is_open() && !job.data.state.is_open() {
-            job.data.finished_at = Some(now_rfc3339());
-        }
-        let record = job.record()?;
-        let stored = if record.open { self.store.update_job(&record) } else { self.store.finish_job(&record, proofs) };
-        stored.map_err(|error| JobError::Store(error.to_string()))?;
-        Ok(self.publish(job))
+        job.touched(&old);
+        self.apply(Change { jobs: vec![job], proofs: proofs.to_vec(), ..Change::default() })?;
+        self.get(id).ok_or(JobError::NotFound(id))
     }
 
     /// Replaces the record of a proof, in its job's result too. Blocks on the disk.
@@ -385,18 +516,43 @@ impl Jobs {
         });
         let record = job.as_ref().map(Job::record).transpose()?;
         let report = checkpoint.commit(record.as_slice()).map_err(|error| JobError::Store(error.to_string()))?;
-        job.map(|job| self.publish(job));
+        self.publish(Change { jobs: job.into_iter().collect(), ..Change::default() });
         Ok(report)
     }
 
-    fn publish(&self, job: Job) -> Arc<Job> {
-        let job = Arc::new(job);
-        self.map.write().unwrap_or_else(PoisonError::into_inner).insert(job.id, job.clone());
+    fn publish(&self, change: Change) {
+        let mut told = Vec::new();
+        for job in change.jobs {
+            let job = Arc::new(job);
+            let old = self.map.write().unwrap_or_else(PoisonError::into_inner).insert(job.id, job.clone());
+            if old.as_ref().is_none_or(|old| old.data.revision != job.data.revision) {
+                told.push((old, job));
+            }
+        }
+        let changed: Vec<u64> = change.campaigns.iter().map(|campaign| campaign.id).collect();
+        for campaign in change.campaigns {
+            self.campaigns.write().unwrap_or_else(PoisonError::into_inner).insert(campaign.id, Arc::new(campaign));
+        }
+        if !told.is_empty() {
+            let queue = self.queue();
+            for (old, job) in &told {
+                let view = serde_json::to_value(job.view(&queue, None)).unwrap_or_default();
+                self.events.publish("state", Some(job.id), job.data.campaign, &view);
+                if !job.data.state.is_open() && old.as_ref().is_none_or(|old| old.data.state.is_open()) {
+                    self.events.publish("result", Some(job.id), job.data.campaign, &view);
+                }
+            }
+        }
+        let touched: BTreeSet<u64> = told.iter().filter_map(|(_, job)| job.data.campaign).chain(changed).collect();
+        for id in touched {
+            if let Some(view) = self.campaign_view(id, None) {
+                self.events.publish("campaign", None, Some(id), &view);
+            }
+        }
         self.wake();
-        job
     }
 
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<u64, Arc<Job>>> {
+    pub(crate) fn read(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<u64, Arc<Job>>> {
         self.map.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -488,6 +644,11 @@ pub struct JobView<'a> {
     pub result: &'a Option<Value>,
     /// Ids of its proofs.
     pub proofs: Vec<String>,
+    /// The campaign that it is a part of.
+    #[schema(required)]
+    pub campaign: Option<u64>,
+    /// Counts its changes, but for progress; part of its entity tag.
+    pub revision: u64,
     /// What went wrong, if it failed.
     #[schema(value_type = Option<String>, required)]
     pub error: &'a Option<String>,
@@ -511,10 +672,67 @@ pub struct Live {
 }
 
 impl Job {
+    /// A job that waits for the solver.
+    pub(crate) fn new(id: u64, request: JobRequest, campaign: Option<u64>, idempotency: Option<Idempotency>) -> Job {
+        let points = request.position.geometry().points() as i32;
+        let data = JobData {
+            version: BODY_VERSION,
+            request: request.canonical(),
+            state: State::Queued,
+            created_at: now_rfc3339(),
+            started_at: None,
+            finished_at: None,
+            counts: Counts::default(),
+            step_start: Counts::default(),
+            steps: Vec::new(),
+            bounds: (-points, points),
+            result: None,
+            error: None,
+            idempotency: idempotency.into_iter().collect(),
+            campaign,
+            limit_start: Counts::default(),
+            revision: 1,
+        };
+        Job { id, request: Arc::new(request), data }
+    }
+
+    /// Takes note of a change since `old`.
+    pub(crate) fn touched(&mut self, old: &Job) {
+        self.data.revision += 1;
+        match (old.data.state.is_open(), self.data.state.is_open()) {
+            (true, false) => self.data.finished_at = Some(now_rfc3339()),
+            (_, true) => self.data.finished_at = None,
+            (false, false) => {}
+        }
+    }
+
+    /// Changes what was asked.
+    pub(crate) fn set_request(&mut self, change: impl FnOnce(&mut JobRequest)) {
+        let mut request = JobRequest::clone(&self.request);
+        change(&mut request);
+        self.data.request = request.canonical();
+        self.request = Arc::new(request);
+    }
+
+    /// Puts it into the queue again: a paused job, or an expired one, whose limits then count from here on, as do new limits.
+    pub(crate) fn requeue(&mut self, limits: Option<JobLimits>) {
+        if limits.is_some() || self.data.state == State::Expired {
+            self.data.limit_start = self.data.counts;
+        }
+        if let Some(limits) = limits {
+            self.set_request(|request| request.limits = limits);
+        }
+        self.data.state = State::Queued;
+    }
+
+    /// The entity tag of what clients can change.
+    pub fn tag(&self) -> String {
+        format!("\"job-{}-{}\"", self.id, self.data.revision)
+    }
+
     /// The job as clients see it.
     pub fn view(&self, queue: &[u64], live: Option<&Live>) -> JobView<'_> {
         let (request, data) = (&self.request, &self.data);
-        let counts = live.map_or(data.counts, |live| live.counts);
         let bounds = live.map_or(Bounds { lower: data.bounds.0, upper: data.bounds.1 }, |live| live.bounds);
         JobView {
             id: self.id,
@@ -526,27 +744,35 @@ impl Job {
             state: data.state,
             label: &request.label,
             priority: request.priority,
-            limits: request.limits_json(),
+            limits: limits_json(&request.limits),
             certificate: request.certificate,
             verify: request.verify,
             created_at: &data.created_at,
             started_at: &data.started_at,
             finished_at: &data.finished_at,
             queue_position: queue.iter().position(|&id| id == self.id).map(|index| index + 1),
-            progress: ProgressView {
-                expansions: counts.expansions,
-                distinct_nodes: counts.distinct_nodes,
-                revisit_factor: counts.revisit_factor(),
-                table_hit_rate: counts.table_hit_rate(),
-                elapsed_seconds: counts.elapsed_seconds,
-                checkpoint_expansions: data.counts.expansions,
-                current_komi: live.and_then(|live| live.komi),
-                stage: live.map(|live| live.stage),
-            },
+            progress: self.progress(live),
             bounds,
             result: &data.result,
             proofs: (1..=self.proofs().len()).map(|number| ProofId { job: self.id, number }.to_string()).collect(),
+            campaign: data.campaign,
+            revision: data.revision,
             error: &data.error,
+        }
+    }
+
+    /// How far it has come.
+    pub fn progress(&self, live: Option<&Live>) -> ProgressView {
+        let counts = live.map_or(self.data.counts, |live| live.counts);
+        ProgressView {
+            expansions: counts.expansions,
+            distinct_nodes: counts.distinct_nodes,
+            revisit_factor: counts.revisit_factor(),
+            table_hit_rate: counts.table_hit_rate(),
+            elapsed_seconds: counts.elapsed_seconds,
+            checkpoint_expansions: self.data.counts.expansions,
+            current_komi: live.and_then(|live| live.komi),
+            stage: live.map(|live| live.stage),
         }
     }
 
@@ -590,7 +816,7 @@ mod tests {
     fn a_record_that_does_not_read_is_an_error() {
         let dir = tempfile::tempdir().expect("a directory");
         let store = Arc::new(Store::open(dir.path()).expect("a store"));
-        store.create_job(&JobRecord { id: 7, open: true, body: json!({"version": 1}) }).expect("stored");
+        store.put(&[JobRecord { id: 7, open: true, body: json!({"version": 1}) }], &[], &[]).expect("stored");
         let error = Jobs::load(store, 9).expect_err("an acknowledged job must not vanish").to_string();
         assert!(error.contains("job 7") && error.contains("backup"), "{error}");
     }

@@ -2,10 +2,12 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+pub mod campaigns;
 pub mod certificate;
 pub mod cli;
 pub mod config;
 pub mod engine;
+pub mod events;
 pub mod http;
 pub mod jobs;
 pub mod lifecycle;

@@ -53,9 +53,10 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
     let solver = scheduler::spawn_solver(engine.clone()).map_err(|error| fault("solver thread")(&error))?;
     let checkpoints =
         scheduler::spawn_checkpoints(engine.clone(), settings.checkpoint_interval).map_err(|error| fault("checkpoint thread")(&error))?;
+    let monitor = scheduler::spawn_monitor(engine.clone(), settings.turn).map_err(|error| fault("monitor thread")(&error))?;
 
     let served = runtime.block_on(run(engine.clone(), listener, &settings, async move {
-        tokio::task::spawn_blocking(move || (solver.join().is_ok(), checkpoints.join().is_ok())).await
+        tokio::task::spawn_blocking(move || (solver.join().is_ok(), checkpoints.join().is_ok(), monitor.join().is_ok())).await
     }));
     tracing::info!(%address, "the HTTP server has stopped");
     // Ends lingering handlers, so that nothing else uses the store.

@@ -70,6 +70,7 @@ pub struct Metrics {
     expansions: IntCounter,
     distinct_nodes: IntCounter,
     revisit_factor: Gauge,
+    streams: Gauge,
     probes: IntCounterVec,
     occupancy: GaugeVec,
     table_bytes: Gauge,
@@ -162,6 +163,7 @@ impl Metrics {
                 "superko_search_distinct_nodes_total",
                 "Positions expanded for the first time, all jobs since the start.",
             )?,
+            streams: gauge("superko_sse_streams", "Event streams that are open.")?,
             revisit_factor: gauge("superko_search_revisit_factor", "Expansions for each distinct node of the running job; 0 without one.")?,
             probes: counters(
                 "superko_table_probes_total",
@@ -371,6 +373,7 @@ impl Metrics {
         self.follow_table(engine);
         let [read_errors] = locked(&self.seen_store).growth(1, [engine.store.read_errors()]);
         self.read_errors.inc_by(read_errors);
+        self.streams.set(engine.jobs.events.streams() as f64);
         self.revisit_factor.set(running.as_ref().map_or(0.0, |running| running.counts().revisit_factor()));
         self.root_proof.set(running.as_ref().map_or(0.0, |running| running.control.root_phi.load(Relaxed) as f64));
         self.root_disproof.set(running.as_ref().map_or(0.0, |running| running.control.root_delta.load(Relaxed) as f64));

@@ -351,6 +351,17 @@ impl ValueProgress {
     }
 }
 
+/// The winner at `komi`, if what is known of Black's margin decides it.
+pub fn winner_within(bounds: Bounds, komi: Komi) -> Option<Color> {
+    if bounds.lower >= komi.need(Color::Black) {
+        Some(Color::Black)
+    } else if -bounds.upper >= komi.need(Color::White) {
+        Some(Color::White)
+    } else {
+        None
+    }
+}
+
 /// What a verdict at one komi says about Black's margin on a board of `points` points.
 pub fn bounds_of(verdict: Option<(Color, i32)>, points: usize) -> Bounds {
     let points = points as i32;
@@ -358,5 +369,19 @@ pub fn bounds_of(verdict: Option<(Color, i32)>, points: usize) -> Bounds {
         None => Bounds { lower: -points, upper: points },
         Some((Color::Black, margin)) => Bounds { lower: margin, upper: points },
         Some((Color::White, margin)) => Bounds { lower: -points, upper: -margin },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_decide_a_komi_or_leave_it_open() {
+        let komi = |number: f64| Komi::from_f64(number).expect("a half-integer");
+        let bounds = Bounds { lower: 1, upper: 3 };
+        assert_eq!(winner_within(bounds, komi(0.5)), Some(Color::Black));
+        assert_eq!(winner_within(bounds, komi(1.5)), None);
+        assert_eq!(winner_within(bounds, komi(3.5)), Some(Color::White));
     }
 }

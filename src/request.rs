@@ -29,13 +29,15 @@ impl Kind {
     }
 }
 
-/// When a job gives up; counted over all its runs.
+/// When a job gives up; counted over all its runs since it was last resumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct JobLimits {
     /// Expansions.
     pub expansions: Option<u64>,
     /// Search time.
     pub time: Option<Duration>,
+    /// Bytes in use of the table that it works in, which holds the lemmas of other jobs about such boards too.
+    pub memory: Option<u64>,
 }
 
 /// A validated job request.
@@ -60,6 +62,9 @@ pub struct JobRequest {
 }
 
 const FIELDS: [&str; 10] = ["kind", "board", "komi", "moves", "setup", "priority", "limits", "label", "certificate", "verify"];
+
+/// The fields of `limits`, for messages.
+const LIMITS: &str = "expansions, time_seconds and memory_bytes";
 
 /// Longest label, in characters.
 const MAX_LABEL: usize = 200;
@@ -141,7 +146,7 @@ impl JobRequest {
             fields.insert("setup".into(), setup);
         }
         fields.insert("priority".into(), self.priority.into());
-        fields.insert("limits".into(), self.limits_json());
+        fields.insert("limits".into(), limits_json(&self.limits));
         fields.insert("label".into(), json!(self.label));
         for (name, flag) in [("certificate", self.certificate), ("verify", self.verify)] {
             if flag {
@@ -151,18 +156,22 @@ impl JobRequest {
         fields
     }
 
-    /// `{"expansions": "1000" or null, "time_seconds": 60.0 or null}`.
-    pub fn limits_json(&self) -> Value {
-        let expansions = self.limits.expansions.map(|limit| limit.to_string());
-        json!({"expansions": expansions, "time_seconds": self.limits.time.map(|time| time.as_secs_f64())})
-    }
-
     /// What two requests must share to be one job: everything but the priority.
     pub fn identity(&self) -> Map<String, Value> {
         let mut fields = self.canonical();
         fields.remove("priority");
         fields
     }
+}
+
+/// `{"expansions": "1000" or null, "time_seconds": 60.0 or null, "memory_bytes": "1048576" or null}`.
+pub fn limits_json(limits: &JobLimits) -> Value {
+    let text = |limit: Option<u64>| limit.map(|limit| limit.to_string());
+    json!({
+        "expansions": text(limits.expansions),
+        "time_seconds": limits.time.map(|time| time.as_secs_f64()),
+        "memory_bytes": text(limits.memory),
+    })
 }
 
 fn read_kind(value: Option<&Value>) -> Result<Kind, FieldError> {
@@ -189,7 +198,7 @@ fn read_job_komi(kind: Kind, value: Option<&Value>) -> Result<Option<Komi>, Fiel
     }
 }
 
-fn read_priority(value: Option<&Value>) -> Result<i32, FieldError> {
+pub(crate) fn read_priority(value: Option<&Value>) -> Result<i32, FieldError> {
     match value {
         None | Some(Value::Null) => Ok(0),
         Some(value) => value.as_i64().and_then(|number| i32::try_from(number).ok()).ok_or_else(|| {
@@ -201,15 +210,12 @@ fn read_priority(value: Option<&Value>) -> Result<i32, FieldError> {
     }
 }
 
-fn read_limits(value: Option<&Value>) -> Result<JobLimits, FieldError> {
+pub(crate) fn read_limits(value: Option<&Value>) -> Result<JobLimits, FieldError> {
     let fields = match value {
         None | Some(Value::Null) => return Ok(JobLimits::default()),
         Some(Value::Object(fields)) => fields,
         Some(other) => {
-            return Err(FieldError::new(
-                "/limits",
-                format!("limits {} is not an object: expected expansions and time_seconds", shown(other)),
-            ));
+            return Err(FieldError::new("/limits", format!("limits {} is not an object: expected {LIMITS}", shown(other))));
         }
     };
     let mut limits = JobLimits::default();
@@ -218,11 +224,11 @@ fn read_limits(value: Option<&Value>) -> Result<JobLimits, FieldError> {
             FieldError::new(format!("/limits/{}", escape(name)), format!("{name} {} is not valid: expected {expected}", shown(value)))
         };
         match (name.as_str(), value) {
-            (_, Value::Null) if name == "expansions" || name == "time_seconds" => {}
-            ("expansions", _) => {
+            ("expansions" | "time_seconds" | "memory_bytes", Value::Null) => {}
+            ("expansions" | "memory_bytes", _) => {
                 let number = value.as_u64().or_else(|| value.as_str().and_then(|text| text.parse().ok()));
-                limits.expansions =
-                    Some(number.filter(|&number| number > 0).ok_or_else(|| error("a whole number from 1, as a number or a string"))?);
+                let number = number.filter(|&number| number > 0).ok_or_else(|| error("a whole number from 1, as a number or a string"))?;
+                *(if name == "expansions" { &mut limits.expansions } else { &mut limits.memory }) = Some(number);
             }
             ("time_seconds", _) => {
                 // Far above a nanosecond: the stored request must read back.
@@ -230,17 +236,14 @@ fn read_limits(value: Option<&Value>) -> Result<JobLimits, FieldError> {
                 limits.time = Some(Duration::from_secs_f64(seconds.ok_or_else(|| error("a number of seconds from 0.001 to 1e9"))?));
             }
             _ => {
-                return Err(FieldError::new(
-                    format!("/limits/{}", escape(name)),
-                    format!("unknown field {name:?}: limits has expansions and time_seconds"),
-                ));
+                return Err(FieldError::new(format!("/limits/{}", escape(name)), format!("unknown field {name:?}: limits has {LIMITS}")));
             }
         }
     }
     Ok(limits)
 }
 
-fn read_flag(name: &str, fields: &Map<String, Value>) -> Result<bool, FieldError> {
+pub(crate) fn read_flag(name: &str, fields: &Map<String, Value>) -> Result<bool, FieldError> {
     match fields.get(name) {
         None | Some(Value::Null) => Ok(false),
         Some(Value::Bool(flag)) => Ok(*flag),
@@ -248,7 +251,7 @@ fn read_flag(name: &str, fields: &Map<String, Value>) -> Result<bool, FieldError
     }
 }
 
-fn read_label(value: Option<&Value>) -> Result<Option<String>, FieldError> {
+pub(crate) fn read_label(value: Option<&Value>) -> Result<Option<String>, FieldError> {
     match value {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(label)) if label.chars().count() <= MAX_LABEL => Ok(Some(label.clone())),

@@ -1,7 +1,8 @@
-//! The solver thread takes one job after the other; the checkpoint thread saves what it has proved.
+//! The solver thread works on one job at a time, in turns; the checkpoint thread saves what it has proved; the monitor thread tells of
+//! progress and ends turns.
 
 use crate::STACK_BYTES;
-use crate::engine::{Engine, Running, locked};
+use crate::engine::{Engine, Running, Stage, Yield, locked};
 use crate::jobs::{Job, JobError, State};
 use crate::proofs::Asked;
 use crate::report::{SolveReport, Step, ValueProgress, bounds_of};
@@ -22,6 +23,12 @@ const RETRY: Duration = Duration::from_secs(2);
 /// How long the store may refuse writes, with space on the disk, before the daemon gives up.
 const STUCK: Duration = Duration::from_secs(10);
 
+/// How often the monitor looks.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// A turn is at least so many times as long as it took to prepare the table for it.
+const TURN_TO_TABLE: f64 = 10.0;
+
 /// How a run of a job ended.
 enum End {
     /// Proved: the report and its proofs.
@@ -37,9 +44,10 @@ enum End {
 }
 
 impl End {
-    /// Whether it changes a job in this state. A rejected certificate must not be lost to a cancel.
+    /// Whether it changes a job in this state. A job that was paused, or put aside for another, just when its run came to an end has
+    /// ended; a rejected certificate must not be lost to a cancel.
     fn belongs_to(&self, state: State) -> bool {
-        state == State::Running || state == State::Cancelled && matches!(self, End::Rejected(..))
+        state.is_open() || state == State::Cancelled && matches!(self, End::Rejected(..))
     }
 }
 
@@ -47,7 +55,8 @@ impl End {
 pub fn spawn_solver(engine: Arc<Engine>) -> std::io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name("solver".to_owned()).stack_size(STACK_BYTES).spawn(move || {
         while !engine.is_stopping() {
-            match engine.jobs.next_open() {
+            engine.set_problem("campaigns", engine.jobs.advance_campaigns().err().map(|error| error.to_string()));
+            match engine.jobs.next_job() {
                 Some(job) => run_job(&engine, &job),
                 None => {
                     engine.set_recovered();
@@ -81,6 +90,52 @@ pub fn spawn_checkpoints(engine: Arc<Engine>, interval: Duration) -> std::io::Re
     })
 }
 
+/// Starts the thread that tells of progress and ends the turn of a job when others wait: at once for one of higher priority, after
+/// `turn` for one of the same. It ends once the engine stops.
+pub fn spawn_monitor(engine: Arc<Engine>, turn: Duration) -> std::io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name("monitor".to_owned()).spawn(move || {
+        let mut last: Option<(u64, u64, Instant)> = None;
+        while !engine.is_stopping() {
+            std::thread::sleep(LOOK);
+            let Some(running) = engine.running() else { continue };
+            end_turn(&engine, &running, turn);
+            let expansions = running.control.expansions.load(Relaxed);
+            match last {
+                Some((serial, before, at)) if serial == running.serial => {
+                    let seconds = at.elapsed().as_secs_f64();
+                    if seconds < 1.0 || expansions == before {
+                        continue;
+                    }
+                    engine.publish_progress((expansions - before) as f64 / seconds);
+                }
+                _ => {}
+            }
+            last = Some((running.serial, expansions, Instant::now()));
+        }
+    })
+}
+
+/// A certificate is begun anew by every run, so nothing but a client's wish or the shutdown interrupts it.
+fn end_turn(engine: &Engine, running: &Running, turn: Duration) {
+    let Some(job) = engine.jobs.get(running.id).filter(|_| locked(&running.progress).stage == Stage::Search) else { return };
+    if let (Some(limit), Some(table)) = (job.request.limits.memory, engine.table())
+        && table.occupancy().used_bytes() > limit
+    {
+        running.yield_to(Yield::Memory);
+    }
+    // Where the table has to be changed for a turn, the turn must be worth it.
+    let turn = turn.max(Duration::from_secs_f64(TURN_TO_TABLE * engine.metrics.recovery_duration.get()));
+    let is_over = match engine.jobs.waiting_priority() {
+        Some(waiting) if waiting == job.request.priority => running.elapsed() >= turn,
+        Some(waiting) => waiting > job.request.priority,
+        None => false,
+    };
+    if is_over && locked(&running.yields).is_none() {
+        tracing::debug!(job = job.id, seconds = running.elapsed().as_secs_f64(), "the turn is over");
+        running.yield_to(Yield::Turn);
+    }
+}
+
 fn run_job(engine: &Engine, job: &Arc<Job>) {
     let table = match engine.use_table(job.request.position.geometry()) {
         Ok(table) => table,
@@ -96,21 +151,33 @@ fn run_job(engine: &Engine, job: &Arc<Job>) {
         return;
     }
     // The record may have changed while the table was opened.
-    let Some(job) = engine.jobs.get(job.id).filter(|job| job.data.state.is_open()) else { return };
+    let Some(job) = engine.jobs.get(job.id).filter(|job| job.data.state.is_runnable()) else { return };
+    engine.jobs.take_turn(job.id);
     let running = Arc::new(Running::new(&job));
     // Known as running before the record says so: a cancel that sees the record finds the stop flag.
     engine.set_running(Some(running.clone()));
     if engine.is_stopping() {
         running.control.stop.store(true, Relaxed);
     }
-    let begun = engine.jobs.update(job.id, &[], |job| match job.data.state {
-        State::Queued => {
-            job.data.state = State::Running;
-            job.data.started_at.get_or_insert_with(now_rfc3339);
+    let mut begun = Ok(job.clone());
+    for left in engine.jobs.left_running(job.id) {
+        // The turn was another's when the daemon stopped.
+        let back = engine.jobs.update(left, &[], |job| {
+            job.data.state = State::Queued;
             Ok(true)
-        }
-        State::Running => Ok(false),
-        state => Err(JobError::Conflict { id: job.id, state }),
+        });
+        begun = begun.and(back);
+    }
+    let begun = begun.and_then(|_| {
+        engine.jobs.update(job.id, &[], |job| match job.data.state {
+            State::Queued => {
+                job.data.state = State::Running;
+                job.data.started_at.get_or_insert_with(now_rfc3339);
+                Ok(true)
+            }
+            State::Running => Ok(false),
+            state => Err(JobError::Conflict { what: "job", id: job.id, state, action: "run" }),
+        })
     });
     match begun {
         Ok(job) => {
@@ -138,19 +205,26 @@ fn run_job(engine: &Engine, job: &Arc<Job>) {
 /// Stores how a run ended; until the store has taken that, the job stays running.
 fn finish(engine: &Engine, job: &Job, running: &Running, end: End) {
     if let End::Asked = end {
-        // A cancelled job keeps the bounds it had, once the lemmas behind them are in the store.
-        let cancelled = |job: &Job| job.data.state == State::Cancelled;
-        if engine.jobs.get(job.id).is_some_and(|job| cancelled(&job)) {
+        if engine.jobs.get(job.id).is_some_and(|job| job.data.state == State::Cancelled) {
             engine.remove_certificates(job.id);
         }
-        if engine.jobs.get(job.id).is_some_and(|job| cancelled(&job)) && engine.checkpoint().is_ok() {
-            let kept = engine.jobs.update(job.id, &[], |job| {
+        if engine.is_stopping() {
+            return;
+        }
+        // It keeps the bounds it has reached, once the lemmas behind them are in the store. Without a checkpoint its record stays what
+        // it was, and the lemmas stay due.
+        let saved = engine.checkpoint().is_ok();
+        let kept = engine.jobs.update(job.id, &[], |job| {
+            if saved {
                 job.absorb(&running.live());
-                Ok(cancelled(job))
-            });
-            if let Err(error) = kept {
-                tracing::error!(job = job.id, %error, "the bounds of a cancelled job could not be kept");
             }
+            if job.data.state == State::Running {
+                job.data.state = State::Queued;
+            }
+            Ok(true)
+        });
+        if let Err(error) = kept {
+            tracing::error!(job = job.id, %error, "what a job has reached could not be kept");
         }
         return;
     }
@@ -256,7 +330,7 @@ fn proved(report: Value, proofs: Vec<Value>, rejected: Option<String>) -> End {
 
 /// What is left of the job's limits.
 fn limits_left(job: &Job, running: &Running) -> Limits {
-    let counts = running.counts();
+    let counts = running.counts().since(&job.data.limit_start);
     let limits = job.request.limits;
     Limits {
         expansions: limits.expansions.map(|limit| limit.saturating_sub(counts.expansions)),
@@ -279,6 +353,7 @@ fn solve_step(table: &MappedTable, options: Options, job: &Job, running: &Runnin
             let report = SolveReport::new(position, komi, &outcome, &counts, &table.occupancy());
             Ok((outcome, report))
         }
+        Err(Stop::Asked) if *locked(&running.yields) == Some(Yield::Memory) => Err(End::Limit),
         Err(Stop::Asked) => Err(End::Asked),
         Err(Stop::Expansions | Stop::Time) => Err(End::Limit),
         Err(Stop::Pruned) => Err(End::Fault("a pruned search, which no job asks for".to_owned())),

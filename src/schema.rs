@@ -1,7 +1,7 @@
 //! Shapes of the API's JSON that the program reads or writes field by field, for its OpenAPI description. Tests hold real answers against
 //! them (`tests/openapi.rs`).
 
-use crate::jobs::JobView;
+use crate::jobs::{JobView, State};
 use crate::report::{SolveReport, ValueReport};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -83,6 +83,8 @@ pub struct LimitsRequest {
     /// Search time.
     #[schema(minimum = 0.001, maximum = 1e9)]
     pub time_seconds: Option<f64>,
+    /// Bytes in use of the table, 1 or more, as a number or a string of digits.
+    pub memory_bytes: Option<Count>,
 }
 
 /// A count as clients may send it.
@@ -104,6 +106,144 @@ pub struct Limits {
     /// Search time.
     #[schema(required)]
     pub time_seconds: Option<f64>,
+    /// Bytes in use of the table.
+    #[schema(required)]
+    pub memory_bytes: Option<Counter>,
+}
+
+/// What can be changed of a job or campaign.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PriorityChange {
+    /// Higher goes first.
+    #[schema(example = 5)]
+    pub priority: i32,
+}
+
+/// How a job or campaign goes on.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Resumption {
+    /// New limits, which count from here; those from before if left out.
+    pub limits: Option<LimitsRequest>,
+}
+
+/// In which order jobs are listed.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// In the order of their ids.
+    Oldest,
+    /// The reverse.
+    Newest,
+}
+
+/// What a campaign is about.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CampaignStage {
+    /// To find the value.
+    Value,
+    /// To find all optimal first moves.
+    Moves,
+}
+
+/// A campaign.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = Campaign)]
+pub struct CampaignReport {
+    /// Names the campaign in the API.
+    pub id: u64,
+    /// `ROWSxCOLUMNS`.
+    pub board: String,
+    /// The start diagram, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Setup>,
+    /// Vertices from the start.
+    pub moves: Vec<String>,
+    /// Who is to move.
+    pub to_move: Color,
+    /// Where it stands; never `queued`.
+    pub state: State,
+    /// What it is about; null unless it is open.
+    #[schema(required)]
+    pub stage: Option<CampaignStage>,
+    /// Free text of the client.
+    #[schema(required)]
+    pub label: Option<String>,
+    /// Of its jobs: higher goes first.
+    pub priority: i32,
+    /// After how many moves a proof is split into jobs.
+    pub split: u8,
+    /// When each of its jobs gives up.
+    pub limits: Limits,
+    /// Whether the value's proofs are to be written as certificates.
+    pub certificate: bool,
+    /// Whether the checker is to judge the certificates.
+    pub verify: bool,
+    /// Whether all optimal first moves are to be found.
+    pub all_moves: bool,
+    /// RFC 3339, UTC.
+    pub created_at: String,
+    /// When it ended.
+    #[schema(required)]
+    pub finished_at: Option<String>,
+    /// What is known of Black's margin.
+    pub bounds: Bounds,
+    /// Black's margin under best play; null while unknown.
+    #[schema(required)]
+    pub value: Option<i32>,
+    /// Ids of the value's proofs.
+    pub proofs: Vec<String>,
+    /// The first moves that reach the value; null while unknown.
+    #[schema(required)]
+    pub optimal_moves: Option<Vec<String>>,
+    /// First moves of which something is known.
+    pub moves_known: Vec<MoveBounds>,
+    /// How many jobs it has in each state.
+    pub jobs: BTreeMap<String, u32>,
+    /// Over all its jobs.
+    pub expansions: Counter,
+    /// Search time over all its jobs.
+    pub elapsed_seconds: f64,
+    /// Counts its changes, but for progress; part of its entity tag.
+    pub revision: u64,
+    /// What went wrong, if it failed.
+    #[schema(required)]
+    pub error: Option<String>,
+}
+
+/// What is known of a first move.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct MoveBounds {
+    /// A vertex or `pass`.
+    #[serde(rename = "move")]
+    #[schema(example = "B2")]
+    pub mv: String,
+    /// Black's margin after it.
+    pub bounds: Bounds,
+}
+
+/// A page of campaigns.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct CampaignPage {
+    /// Those of this page.
+    pub campaigns: Vec<CampaignReport>,
+    /// The `cursor` of the following page; null on the last.
+    #[schema(required)]
+    pub next: Option<String>,
+}
+
+/// An event as a line.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct EventLine {
+    /// For `Last-Event-ID`.
+    pub id: String,
+    /// `state` and `result` (data: the job), `progress`, `checkpoint`, `campaign` (data: the campaign), `draining`, or `reset`: read anew.
+    #[schema(pattern = "^(state|progress|checkpoint|result|campaign|draining|reset)$")]
+    pub event: String,
+    /// What the event is about.
+    pub data: serde_json::Value,
 }
 
 /// What `superko solve --json` or `superko value --json` prints, by the job's kind.

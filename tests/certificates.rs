@@ -568,7 +568,7 @@ fn a_certificate_survives_a_crash_while_it_is_written() {
     assert_eq!(job["result"]["certificate"]["verified"], json!(true), "{job}");
     assert_eq!(names(), ["1-1.sgc"]);
     // A limit ends a certificate, not the proof; too little memory does too. The file that is there stays.
-    let again = json!({"kind": "solve", "board": "2x8", "komi": 15.5, "certificate": true, "verify": true, "limits": {"expansions": 100}});
+    let again = json!({"kind": "solve", "board": "2x8", "komi": 15.5, "certificate": true, "verify": true, "limits": {"expansions": 5}});
     daemon.terminate();
     drop(daemon);
     let daemon = Daemon::start_with(dir.path(), &format!("{CONFIG}certificate_memory = \"1MiB\"\n"));

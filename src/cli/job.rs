@@ -29,6 +29,62 @@ pub enum Command {
     Watch(One),
     /// Cancel a job
     Cancel(One),
+    /// Put a job aside, until it is resumed; so it stays across restarts
+    Pause(One),
+    /// Go on with a paused job, or with one that has reached a limit
+    Resume(Resume),
+    /// Change a job's priority
+    Priority(Priority),
+}
+
+#[derive(Debug, Args)]
+pub struct Resume {
+    #[command(flatten)]
+    pub one: One,
+    #[command(flatten)]
+    pub limits: LimitFlags,
+}
+
+#[derive(Debug, Args)]
+pub struct Priority {
+    #[command(flatten)]
+    pub one: One,
+    /// Higher goes first
+    #[arg(allow_negative_numbers = true)]
+    pub priority: i32,
+}
+
+/// When a job is to give up.
+#[derive(Debug, Args)]
+pub struct LimitFlags {
+    /// Give up after this time, such as 60s, 10m or 2h
+    #[arg(long, allow_hyphen_values = true)]
+    time_limit: Option<String>,
+    /// Give up after so many expansions
+    #[arg(long, allow_negative_numbers = true)]
+    expansion_limit: Option<u64>,
+    /// Give up when so much of the table is in use, such as 512MiB
+    #[arg(long, allow_hyphen_values = true)]
+    memory_limit: Option<String>,
+}
+
+impl LimitFlags {
+    /// The `limits` of a request; null without flags.
+    pub fn json(&self) -> Result<Value, Failure> {
+        let time = self.time_limit.as_deref().map(units::parse_time).transpose();
+        let time = time.map_err(|error| Failure::bad_input(format!("--time-limit: {error}")))?;
+        let memory =
+            self.memory_limit.as_deref().map(|text| units::parse_size(text).map_err(|error| format!("--memory-limit {text}: {error}")));
+        let memory = memory.transpose().map_err(Failure::bad_input)?;
+        let is_none = time.is_none() && memory.is_none() && self.expansion_limit.is_none();
+        let text = |limit: Option<u64>| limit.map(|limit| limit.to_string());
+        let limits = json!({
+            "expansions": text(self.expansion_limit),
+            "time_seconds": time.map(|time| time.as_secs_f64()),
+            "memory_bytes": text(memory),
+        });
+        Ok(if is_none { Value::Null } else { limits })
+    }
 }
 
 #[derive(Debug, Args)]
@@ -68,12 +124,8 @@ pub struct Submit {
     /// Have the certificates checked
     #[arg(long, requires = "certificate")]
     verify: bool,
-    /// Give up after this time, such as 60s, 10m or 2h
-    #[arg(long, allow_hyphen_values = true)]
-    time_limit: Option<String>,
-    /// Give up after so many expansions
-    #[arg(long, allow_negative_numbers = true)]
-    expansion_limit: Option<u64>,
+    #[command(flatten)]
+    limits: LimitFlags,
     /// A submission repeated with the same key is the same job
     #[arg(long)]
     idempotency_key: Option<String>,
@@ -92,6 +144,12 @@ pub struct List {
     /// Only jobs with this label
     #[arg(long)]
     label: Option<String>,
+    /// Only jobs of this campaign
+    #[arg(long)]
+    campaign: Option<u64>,
+    /// Newest first
+    #[arg(long)]
+    newest: bool,
     /// Jobs a page
     #[arg(long)]
     limit: Option<u32>,
@@ -103,9 +161,9 @@ pub struct List {
 #[derive(Debug, Args)]
 pub struct One {
     #[command(flatten)]
-    server: Server,
-    /// The job's id
-    id: u64,
+    pub server: Server,
+    /// Its id
+    pub id: u64,
 }
 
 pub fn run(command: &Command) -> Result<u8, Failure> {
@@ -117,11 +175,24 @@ pub fn run(command: &Command) -> Result<u8, Failure> {
             Ok(PROVED)
         }
         Command::Watch(arguments) => watch(&arguments.server, arguments.id),
-        Command::Cancel(arguments) => {
-            arguments.server.show(&arguments.server.post(&format!("/v1/jobs/{}/cancel", arguments.id), None, None)?)?;
+        Command::Cancel(one) => act(one, "cancel", None),
+        Command::Pause(one) => act(one, "pause", None),
+        Command::Resume(Resume { one, limits }) => act(one, "resume", Some(&fields("limits", limits.json()?))),
+        Command::Priority(Priority { one, priority }) => {
+            one.server.show(&one.server.patch(&format!("/v1/jobs/{}", one.id), &fields("priority", (*priority).into()))?)?;
             Ok(PROVED)
         }
     }
+}
+
+fn act(one: &One, action: &str, body: Option<&Map<String, Value>>) -> Result<u8, Failure> {
+    one.server.show(&one.server.post(&format!("/v1/jobs/{}/{action}", one.id), body, None)?)?;
+    Ok(PROVED)
+}
+
+/// An object of one field.
+pub fn fields(name: &str, value: Value) -> Map<String, Value> {
+    Map::from_iter([(name.to_owned(), value)])
 }
 
 impl Server {
@@ -171,7 +242,7 @@ impl Server {
         self.answer(request.call())
     }
 
-    fn post(&self, path: &str, body: Option<&Map<String, Value>>, key: Option<&str>) -> Result<Value, Failure> {
+    pub fn post(&self, path: &str, body: Option<&Map<String, Value>>, key: Option<&str>) -> Result<Value, Failure> {
         let mut request = self.agent(USUAL)?.post(self.url(path));
         if let Some(key) = key {
             request = request.header("Idempotency-Key", key);
@@ -180,6 +251,10 @@ impl Server {
             Some(body) => request.send_json(body),
             None => request.send_empty(),
         })
+    }
+
+    pub fn patch(&self, path: &str, body: &Map<String, Value>) -> Result<Value, Failure> {
+        self.answer(self.agent(USUAL)?.patch(self.url(path)).send_json(body))
     }
 
     /// Posts what may take its time.
@@ -294,10 +369,7 @@ fn submit(arguments: &Submit) -> Result<u8, Failure> {
     fields.insert("priority".into(), arguments.priority.into());
     fields.insert("certificate".into(), arguments.certificate.into());
     fields.insert("verify".into(), arguments.verify.into());
-    let time = arguments.time_limit.as_deref().map(units::parse_time).transpose();
-    let time = time.map_err(|error| Failure::bad_input(format!("--time-limit: {error}")))?;
-    let expansions = arguments.expansion_limit.map(|limit| limit.to_string());
-    fields.insert("limits".into(), json!({"expansions": expansions, "time_seconds": time.map(|time| time.as_secs_f64())}));
+    fields.insert("limits".into(), arguments.limits.json()?);
     let job = arguments.server.post("/v1/jobs", Some(&fields), arguments.idempotency_key.as_deref())?;
     if arguments.wait {
         let id = job["id"].as_u64().ok_or_else(|| Failure::other("the server's answer has no job id"))?;
@@ -311,6 +383,8 @@ fn list(arguments: &List) -> Result<u8, Failure> {
     let given = [
         ("state", arguments.state.clone()),
         ("label", arguments.label.clone()),
+        ("campaign", arguments.campaign.map(|campaign| campaign.to_string())),
+        ("order", arguments.newest.then(|| "newest".to_owned())),
         ("limit", arguments.limit.map(|limit| limit.to_string())),
         ("cursor", arguments.cursor.clone()),
     ];
@@ -334,7 +408,7 @@ fn watch(server: &Server, id: u64) -> Result<u8, Failure> {
     loop {
         let job = server.get(&format!("/v1/jobs/{id}"), &[])?;
         let code = match job["state"].as_str() {
-            Some("queued" | "running") => {
+            Some("queued" | "running" | "paused") => {
                 progress.show(|| summary(&job));
                 std::thread::sleep(Duration::from_secs(1));
                 continue;

@@ -1,6 +1,7 @@
 //! The command line: one file a command.
 
 mod bench;
+mod campaign;
 mod check;
 mod compare;
 mod job;
@@ -53,6 +54,9 @@ enum Command {
     /// Jobs of a running server
     #[command(subcommand)]
     Job(job::Command),
+    /// Campaigns of a running server: the value of a position by many jobs
+    #[command(subcommand)]
+    Campaign(campaign::Command),
     /// Proofs of a running server, and their certificates
     #[command(subcommand)]
     Proof(proof::Command),
@@ -113,6 +117,7 @@ pub fn main() -> ExitCode {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Selftest(arguments) => selftest::run(&arguments),
         Command::Prior(command) => prior::run(command),
+        Command::Campaign(command) => campaign::run(&command),
         Command::Job(command) => job::run(&command),
         Command::Proof(command) => proof::run(&command),
         Command::Token(command) => token::run(&command),

@@ -1,6 +1,8 @@
 //! The HTTP API: routes, and what is common to all of them.
 
 mod access;
+mod campaigns;
+mod events;
 mod jobs;
 mod openapi;
 mod positions;
@@ -12,7 +14,7 @@ use crate::config::Settings;
 use crate::engine::Engine;
 use crate::schema::{Checkpoint, Health, Ready};
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -37,10 +39,25 @@ const OVERSHOOT_BYTES: usize = 16 << 20;
 pub fn router(engine: Arc<Engine>, settings: &Settings) -> Router {
     let max_body_bytes = settings.max_body_bytes;
     let submit = move |state, headers, body| jobs::submit(state, headers, body, max_body_bytes);
+    let change_job = move |state, path, headers, body| jobs::change(state, path, headers, body, max_body_bytes);
+    let resume_job = move |state, path, headers, body| jobs::resume(state, path, headers, body, max_body_bytes);
+    let submit_campaign = move |state, headers, body| campaigns::submit(state, headers, body, max_body_bytes);
+    let change_campaign = move |state, path, headers, body| campaigns::change(state, path, headers, body, max_body_bytes);
+    let resume_campaign = move |state, path, headers, body| campaigns::resume(state, path, headers, body, max_body_bytes);
     let router = Router::new()
         .route("/v1/jobs", post(submit).get(jobs::list))
-        .route("/v1/jobs/{id}", get(jobs::show))
+        .route("/v1/jobs/{id}", get(jobs::show).patch(change_job))
         .route("/v1/jobs/{id}/cancel", post(jobs::cancel))
+        .route("/v1/jobs/{id}/pause", post(jobs::pause))
+        .route("/v1/jobs/{id}/resume", post(resume_job))
+        .route("/v1/jobs/{id}/events", get(events::of_job))
+        .route("/v1/events", get(events::of_all))
+        .route("/v1/campaigns", post(submit_campaign).get(campaigns::list))
+        .route("/v1/campaigns/{id}", get(campaigns::show).patch(change_campaign))
+        .route("/v1/campaigns/{id}/cancel", post(campaigns::cancel))
+        .route("/v1/campaigns/{id}/pause", post(campaigns::pause))
+        .route("/v1/campaigns/{id}/resume", post(resume_campaign))
+        .route("/v1/campaigns/{id}/events", get(events::of_campaign))
         .route("/v1/positions", get(positions::show))
         .route("/v1/proofs/{id}", get(proofs::show))
         .route("/v1/proofs/{id}/certificate", get(proofs::certificate))
@@ -162,6 +179,18 @@ fn read_query<'a>(pairs: &'a [(String, String)], known: &[&str]) -> Result<Vec<(
         seen.push((name, value));
     }
     Ok(seen)
+}
+
+/// Whether a header of entity tags names `tag`, or any; `None` without the header. A weak tag may stand for the strong one if `weakly`.
+fn names(headers: &HeaderMap, name: HeaderName, tag: &str, weakly: bool) -> Option<bool> {
+    let mut values = headers.get_all(name).iter().peekable();
+    values.peek()?;
+    let tags = |value: &axum::http::HeaderValue| {
+        let text = value.to_str().unwrap_or_default().trim();
+        let strong = |one: &str| one.strip_prefix("W/").filter(|_| weakly).unwrap_or(one) == tag;
+        text == "*" || text.split(',').any(|one| strong(one.trim()))
+    };
+    Some(values.any(tags))
 }
 
 #[utoipa::path(get, path = "/healthz", operation_id = "health", tag = "daemon", summary = "Whether the daemon is alive",

@@ -23,6 +23,7 @@ use utoipa::OpenApi;
     ),
     tags(
         (name = "jobs", description = "Work for the solver"),
+        (name = "campaigns", description = "Values of positions by many jobs"),
         (name = "positions", description = "What is proven already; never starts work"),
         (name = "proofs", description = "Proofs of finished jobs, and their certificates"),
         (name = "daemon", description = "The daemon itself")
@@ -31,7 +32,20 @@ use utoipa::OpenApi;
         super::jobs::submit,
         super::jobs::list,
         super::jobs::show,
+        super::jobs::change,
         super::jobs::cancel,
+        super::jobs::pause,
+        super::jobs::resume,
+        super::events::of_job,
+        super::events::of_all,
+        super::campaigns::submit,
+        super::campaigns::list,
+        super::campaigns::show,
+        super::campaigns::change,
+        super::campaigns::cancel,
+        super::campaigns::pause,
+        super::campaigns::resume,
+        super::events::of_campaign,
         super::positions::show,
         super::proofs::show,
         super::proofs::certificate,
@@ -83,6 +97,12 @@ const HEADERS: [(&str, &str, &str); 5] = [
 
 /// Adds what every operation has in common, and the body of every problem.
 fn complete(method: &Method, path: &str, operation: &mut Value) {
+    // A body that may be left out is not null either.
+    for media in operation.pointer_mut("/requestBody/content").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut) {
+        if let Some(schema) = media.get_mut("schema") {
+            without_null(schema);
+        }
+    }
     for parameter in operation.get_mut("parameters").and_then(Value::as_array_mut).into_iter().flatten() {
         if let Some(schema) = parameter.get_mut("schema") {
             without_null(schema);

@@ -4,6 +4,7 @@ use super::problem::Problem;
 use super::{blocking, read_query};
 use crate::engine::Engine;
 use crate::position::{FieldError, Position};
+use crate::report::winner_within;
 use crate::schema::PositionReport;
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
@@ -16,17 +17,6 @@ use superko_rules::{Color, Illegal};
 use superko_search::{Bounds, Komi, KomiError, Table, lookup};
 
 type Pairs = Result<Query<Vec<(String, String)>>, QueryRejection>;
-
-/// The winner at `komi`, if the bounds decide it.
-fn winner(bounds: Bounds, komi: Komi) -> Option<Color> {
-    if bounds.lower >= komi.need(Color::Black) {
-        Some(Color::Black)
-    } else if -bounds.upper >= komi.need(Color::White) {
-        Some(Color::White)
-    } else {
-        None
-    }
-}
 
 /// The position's verdict and bounds, and those of every move on an empty point and of the pass.
 #[utoipa::path(get, path = "/v1/positions", operation_id = "lookUp", tag = "positions", summary = "What is proven of a position",
@@ -87,7 +77,7 @@ fn look_up(engine: &Engine, position: &Position, komi: Option<Komi>) -> Value {
         .iter()
         .map(|(mv, after)| match after {
             Ok(bounds) => {
-                let verdict = komi.map(|komi| match winner(*bounds, komi) {
+                let verdict = komi.map(|komi| match winner_within(*bounds, komi) {
                     None => "unknown",
                     Some(winner) if winner == mover => "win",
                     Some(_) => "loss",
@@ -106,7 +96,7 @@ fn look_up(engine: &Engine, position: &Position, komi: Option<Komi>) -> Value {
         "moves": position.moves(),
         "to_move": mover.name(),
         "over": position.game.is_over(),
-        "verdict": komi.map(|komi| winner(found.bounds, komi).map_or("unknown", Color::name)),
+        "verdict": komi.map(|komi| winner_within(found.bounds, komi).map_or("unknown", Color::name)),
         "bounds": bounds_json(found.bounds),
         "next_moves": next_moves,
     })
@@ -114,18 +104,4 @@ fn look_up(engine: &Engine, position: &Position, komi: Option<Komi>) -> Value {
 
 fn bounds_json(bounds: Bounds) -> Value {
     json!({"lower": bounds.lower, "upper": bounds.upper})
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bounds_decide_a_komi_or_leave_it_open() {
-        let komi = |number: f64| Komi::from_f64(number).expect("a half-integer");
-        let bounds = Bounds { lower: 1, upper: 3 };
-        assert_eq!(winner(bounds, komi(0.5)), Some(Color::Black));
-        assert_eq!(winner(bounds, komi(1.5)), None);
-        assert_eq!(winner(bounds, komi(3.5)), Some(Color::White));
-    }
 }

@@ -58,8 +58,14 @@ impl From<JobError> for Problem {
             JobError::Draining => Problem::unavailable("draining", detail, 10),
             JobError::KeyReused { .. } => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", detail),
             JobError::NotFound(_) => Problem::new(StatusCode::NOT_FOUND, "job_not_found", detail),
+            JobError::CampaignKeyReused { .. } => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", detail),
+            JobError::NoCampaign(_) => Problem::new(StatusCode::NOT_FOUND, "campaign_not_found", detail),
+            JobError::Conflict { what: "campaign", .. } => Problem::new(StatusCode::CONFLICT, "campaign_state", detail),
+            JobError::Conflict { state, .. } if state.is_open() => Problem::new(StatusCode::CONFLICT, "job_state", detail),
             JobError::Conflict { .. } => Problem::new(StatusCode::CONFLICT, "job_ended", detail),
-            JobError::Unreadable { .. } => Problem::internal(&detail),
+            JobError::PartOfCampaign { .. } => Problem::new(StatusCode::CONFLICT, "part_of_campaign", detail),
+            JobError::Changed { .. } => Problem::new(StatusCode::PRECONDITION_FAILED, "precondition_failed", detail),
+            JobError::Unreadable { .. } | JobError::UnreadableCampaign { .. } => Problem::internal(&detail),
             JobError::Store(_) => Problem::unavailable("store_failed", detail, 30),
         }
     }
@@ -83,7 +89,7 @@ impl From<ProofError> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         if self.status.is_server_error() {
-            let ours = !matches!(self.code, "queue_full" | "draining" | "not_ready" | "verification_busy");
+            let ours = !matches!(self.code, "queue_full" | "draining" | "too_many_streams" | "not_ready" | "verification_busy");
             if ours {
                 tracing::error!(code = self.code, detail = self.detail, "request failed");
             }

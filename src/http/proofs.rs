@@ -1,7 +1,7 @@
 //! `/v1/proofs`: what finished jobs have proved, and the certificates.
 
-use super::blocking;
 use super::problem::Problem;
+use super::{blocking, names};
 use crate::engine::Engine;
 use crate::proofs::{ProofError, ProofId, no_certificate};
 use crate::report::SolveReport;
@@ -10,7 +10,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -110,18 +110,6 @@ pub async fn certificate(State(engine): State<Arc<Engine>>, path: Id, mut reques
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/zstd"));
     headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).map_err(|error| Problem::internal(&error))?);
     Ok(sent)
-}
-
-/// Whether a header of entity tags names `tag`, or any; `None` without the header. A weak tag may stand for the strong one if `weakly`.
-fn names(headers: &HeaderMap, name: header::HeaderName, tag: &str, weakly: bool) -> Option<bool> {
-    let mut values = headers.get_all(name).iter().peekable();
-    values.peek()?;
-    let tags = |value: &HeaderValue| {
-        let text = value.to_str().unwrap_or_default().trim();
-        let strong = |one: &str| one.strip_prefix("W/").filter(|_| weakly).unwrap_or(one) == tag;
-        text == "*" || text.split(',').any(|one| strong(one.trim()))
-    };
-    Some(values.any(tags))
 }
 
 /// `POST /v1/proofs/{id}/verifications`: has the certificate checked now; the proof, with what came of it.

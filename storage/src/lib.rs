@@ -14,8 +14,8 @@ mod words;
 
 #[cfg(feature = "store")]
 pub use store::{
-    CheckpointRecord, CheckpointReport, JobRecord, PendingCheckpoint, ProofRecord, RestoreReport, Store, StoreError, StoreTable,
-    disk_free_bytes,
+    CampaignRecord, CheckpointRecord, CheckpointReport, JobRecord, PendingCheckpoint, ProofRecord, RestoreReport, Store, StoreError,
+    StoreTable, disk_free_bytes,
 };
 pub use table::{MappedTable, TableError, TableOccupancy, TableOrigin};
 

@@ -1,4 +1,4 @@
-//! The durable store: RocksDB with a column family each for jobs, proofs, lemmas, numbers, checkpoints and metadata.
+//! The durable store: RocksDB with a column family each for jobs, campaigns, proofs, lemmas, numbers, checkpoints and metadata.
 //!
 //! Every call blocks; async code goes through `spawn_blocking`. Acknowledged writes are synced; keys are big-endian so that
 //! iteration follows their numbers.
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use superko_rules::Geometry;
 use superko_search::{Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetPart, SetsHandle, Table};
 
-const FAMILIES: [&str; 6] = ["jobs", "proofs", "lemmas", "numbers", "checkpoints", "metadata"];
+const FAMILIES: [&str; 7] = ["jobs", "campaigns", "proofs", "lemmas", "numbers", "checkpoints", "metadata"];
 const FORMAT_VERSION: u32 = 1;
 const LOCK_FILE: &str = "LOCK.superko";
 /// Lemmas are written in batches of about this many bytes, so that a checkpoint's memory is bounded.
@@ -80,6 +80,15 @@ pub struct JobRecord {
     pub body: serde_json::Value,
     /// Whether the job is still to be worked on.
     pub open: bool,
+}
+
+/// A campaign as the daemon keeps it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CampaignRecord {
+    /// Number, ascending in order of creation.
+    pub id: u64,
+    /// The daemon's own record.
+    pub body: serde_json::Value,
 }
 
 /// A root result.
@@ -235,20 +244,12 @@ impl Store {
         batch.put_cf(self.family("jobs"), key, codec::seal("jobs", &key, &json));
     }
 
-    /// Keeps a new job; on return it is on disk.
-    pub fn create_job(&self, record: &JobRecord) -> Result<(), StoreError> {
-        self.update_job(record)
-    }
-
-    /// Replaces a job's record; on return it is on disk.
-    pub fn update_job(&self, record: &JobRecord) -> Result<(), StoreError> {
-        self.write(|batch| self.put_job(batch, record))
-    }
-
-    /// Replaces a job's record and keeps its root results, in one atomic step.
-    pub fn finish_job(&self, record: &JobRecord, proofs: &[ProofRecord]) -> Result<(), StoreError> {
+    /// Keeps or replaces records of jobs and campaigns, and root results of one job, in one atomic step; on return all is on disk.
+    pub fn put(&self, jobs: &[JobRecord], proofs: &[ProofRecord], campaigns: &[CampaignRecord]) -> Result<(), StoreError> {
         self.write(|batch| {
-            self.put_job(batch, record);
+            for record in jobs {
+                self.put_job(batch, record);
+            }
             for (index, proof) in proofs.iter().enumerate() {
                 let json = serde_json::to_vec(&proof.body).expect("a JSON value is serialisable");
                 let mut key = board_prefix(&proof.board);
@@ -256,7 +257,27 @@ impl Store {
                 key.extend_from_slice(&(index as u32).to_be_bytes());
                 batch.put_cf(self.family("proofs"), &key, codec::seal("proofs", &key, &json));
             }
+            for record in campaigns {
+                let json = serde_json::to_vec(&record.body).expect("a JSON value is serialisable");
+                let key = record.id.to_be_bytes();
+                batch.put_cf(self.family("campaigns"), key, codec::seal("campaigns", &key, &json));
+            }
         })
+    }
+
+    /// All campaigns, by number.
+    pub fn campaigns(&self) -> Result<Vec<CampaignRecord>, StoreError> {
+        let mut campaigns = Vec::new();
+        for entry in self.db.iterator_cf(self.family("campaigns"), IteratorMode::Start) {
+            let (key, value) = entry?;
+            let parse = |payload: &[u8]| {
+                let id = u64::from_be_bytes(key.as_ref().try_into().map_err(|_| "its key is not eight bytes".to_owned())?);
+                Ok(CampaignRecord { id, body: serde_json::from_slice(payload).map_err(|error| error.to_string())? })
+            };
+            let damaged = |reason| StoreError::Damaged { family: "campaigns", key: format!("{key:x?}"), reason };
+            campaigns.push(codec::open("campaigns", &key, &value).and_then(parse).map_err(damaged)?);
+        }
+        Ok(campaigns)
     }
 
     fn parse_job(key: &[u8], payload: &[u8]) -> Result<JobRecord, String> {

@@ -57,17 +57,19 @@ proptest! {
 fn everything_is_there_after_reopening() {
     let directory = tempfile::tempdir().expect("a directory");
     let store = Store::open(directory.path()).expect("opens");
-    store.create_job(&job(1)).expect("kept");
-    store.create_job(&job(256)).expect("kept");
+    store.put(&[job(1)], &[], &[]).expect("kept");
+    store.put(&[job(256)], &[], &[]).expect("kept");
     let done = JobRecord { open: false, ..job(1) };
     let proof = ProofRecord { board: "3x3".to_owned(), job: 1, body: json!({"value": 9}) };
-    store.finish_job(&done, std::slice::from_ref(&proof)).expect("kept");
+    let campaign = CampaignRecord { id: 3, body: json!({"state": "running"}) };
+    store.put(std::slice::from_ref(&done), std::slice::from_ref(&proof), std::slice::from_ref(&campaign)).expect("kept");
     store.close().expect("closes");
     let store = Store::open(directory.path()).expect("opens again");
     assert_eq!(store.jobs().expect("readable"), [done.clone(), job(256)]);
     assert_eq!(store.job(1).expect("readable"), Some(done));
     assert_eq!(store.job(2).expect("readable"), None);
     assert_eq!(store.proofs("3x3").expect("readable"), [proof]);
+    assert_eq!(store.campaigns().expect("readable"), [campaign]);
     assert!(store.proofs("3x4").expect("readable").is_empty());
 }
 
@@ -85,8 +87,8 @@ fn a_second_opening_names_the_holder() {
 fn a_damaged_job_is_refused_by_name() {
     let directory = tempfile::tempdir().expect("a directory");
     let store = Store::open(directory.path()).expect("opens");
-    store.create_job(&job(7)).expect("kept");
-    store.create_job(&job(8)).expect("kept");
+    store.put(&[job(7)], &[], &[]).expect("kept");
+    store.put(&[job(8)], &[], &[]).expect("kept");
     // An intact value under another key is damage too.
     let value = store.db.get_cf(store.family("jobs"), 8u64.to_be_bytes()).expect("readable").expect("there");
     store.db.put_cf(store.family("jobs"), 7u64.to_be_bytes(), value).expect("written");
@@ -195,7 +197,7 @@ fn a_creation_cut_short_is_taken_up_again() {
     };
     forget(Store::open(directory.path()).expect("opens"));
     let store = Store::open(directory.path()).expect("an empty store is a fresh one");
-    store.create_job(&job(1)).expect("kept");
+    store.put(&[job(1)], &[], &[]).expect("kept");
     forget(store);
     match Store::open(directory.path()) {
         Err(StoreError::Foreign { value, .. }) => assert_eq!(value, "missing"),
@@ -208,7 +210,7 @@ fn a_creation_cut_short_is_taken_up_again() {
 fn child_that_is_killed() {
     let Some(directory) = std::env::var_os(CHILD) else { return };
     let store = Store::open(Path::new(&directory)).expect("opens");
-    (1..=20).for_each(|id| store.create_job(&job(id)).expect("kept"));
+    (1..=20).for_each(|id| store.put(&[job(id)], &[], &[]).expect("kept"));
     println!("\nacknowledged");
     loop {
         std::thread::park();
@@ -250,7 +252,7 @@ fn acknowledged_writes_outlive_a_killed_process() {
     std::fs::create_dir(torn.path().join("store")).expect("created");
     drop(copy);
     let store = Store::open(torn.path()).expect("opens");
-    (1..=20).for_each(|id| store.create_job(&job(id)).expect("kept"));
+    (1..=20).for_each(|id| store.put(&[job(id)], &[], &[]).expect("kept"));
     let mut files = contents(torn.path());
     std::mem::forget(store);
     let (_, bytes) =

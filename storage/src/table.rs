@@ -96,6 +96,14 @@ pub struct TableOccupancy {
     pub evicted: u64,
 }
 
+impl TableOccupancy {
+    /// Bytes of the mapping that hold something.
+    pub fn used_bytes(&self) -> u64 {
+        // A slot with its tag, an entry of numbers.
+        self.lemmas * 8 * (SLOT_WORDS as u64 + 1) + self.numbers * 16 + self.sets_used_bytes
+    }
+}
+
 /// The table.
 #[derive(Debug)]
 pub struct MappedTable {
