@@ -382,6 +382,15 @@ pub struct Ready {
 
 /// An error (RFC 9457).
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(example = json!({
+    "type": "about:blank",
+    "title": "Unprocessable Entity",
+    "status": 422,
+    "detail": "move 2, A1, is illegal: the point is occupied",
+    "code": "invalid_request",
+    "request_id": "6443ac3c05fe7-1",
+    "errors": [{"pointer": "/moves/1", "detail": "move 2, A1, is illegal: the point is occupied"}]
+}))]
 pub struct Problem {
     /// `about:blank`: `code` tells errors apart.
     #[serde(rename = "type")]
@@ -395,8 +404,10 @@ pub struct Problem {
     /// Names the error for programs; does not change.
     #[schema(pattern = "^[a-z_]+$")]
     pub code: String,
-    /// The header X-Request-Id of the answer, which is also in the server's log.
-    pub request_id: String,
+    /// The header X-Request-Id of the answer, which is also in the server's log; left out where the problem is a part of an answer.
+    #[serde(default)]
+    #[schema(value_type = String)]
+    pub request_id: Option<String>,
     /// The fields at fault, where there are some.
     #[serde(default)]
     pub errors: Vec<FieldProblem>,

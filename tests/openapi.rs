@@ -256,11 +256,10 @@ fn answers_are_as_described() {
     }
     daemon.cancel(6);
     let campaigns = ("/v1/campaigns", "/v1/campaigns/{id}");
-    for (body, status) in [(&br#"{"board":"2x2","split":1}"#[..], 202), (br#"{"board":"4x5","setup":null}"#, 202), (br#"{"board":1}"#, 422)]
-    {
-        witness.ask("post", campaigns.0, campaigns.0, &[json], body, status);
-    }
+    witness.ask("post", campaigns.0, campaigns.0, &[json], br#"{"board": "2x2"}"#, 202);
     common::wait_for("end of the campaign", 120, || (daemon.get("/v1/campaigns/1").1["state"] == "succeeded").then_some(()));
+    witness.ask("post", campaigns.0, campaigns.0, &[json], br#"{"board": "4x5", "setup": null}"#, 202);
+    witness.ask("post", campaigns.0, campaigns.0, &[json], br#"{"board": 1}"#, 422);
     witness.get(campaigns.1, "/v1/campaigns/1", 200);
     witness.get(campaigns.1, "/v1/campaigns/2", 200);
     witness.get(campaigns.1, "/v1/campaigns/77", 404);
@@ -362,7 +361,7 @@ fn examples_are_as_described() {
             }
         }
     }
-    assert!(examples > 50, "{examples} examples");
+    assert!(examples > 20, "{examples} examples");
 }
 
 /// A browser shows the page by what it is sent alone.
@@ -402,8 +401,8 @@ fn schemathesis_finds_nothing() {
     daemon.wait_until(daemon.submit(&json!({"kind": "solve", "board": "2x2", "komi": 0.5, "certificate": true})), "succeeded");
     let output = Command::new(program)
         .current_dir(dir.path())
-        .args(["run", &daemon.url("/v1/openapi.json"), "--seed", "1", "--no-color", "--continue-on-failure", "--max-examples", "40"])
-        .args(["--phases", "examples,coverage,fuzzing", "--generation-database", "none", "--request-timeout", "20"])
+        .args(["run", &daemon.url("/v1/openapi.json"), "--seed", "1", "--no-color", "--continue-on-failure", "--max-examples", "50"])
+        .args(["--phases", "examples,coverage,fuzzing,stateful", "--generation-database", "none", "--request-timeout", "20"])
         .args(["--suppress-health-check", "all", "--warnings", "off", "--exclude-path-regex", "events$|/admin/backup"])
         .arg("--checks")
         .arg("not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance")
@@ -412,4 +411,7 @@ fn schemathesis_finds_nothing() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(daemon.get("/healthz").0, 200, "{text}");
+    // What it has to say is not only that there was nothing to do.
+    let generated = text.lines().find_map(|line| line.trim().split_once(" generated")?.0.parse::<u32>().ok());
+    assert!(generated.is_some_and(|cases| cases > 500), "{text}");
 }

@@ -149,9 +149,7 @@ fn complete(method: &Method, path: &str, operation: &mut Value) {
         headers.extend(response["headers"].as_object().cloned().unwrap_or_default());
         response["headers"] = headers.into();
         if status.is_client_error() || status.is_server_error() {
-            let example = example(status, response["description"].as_str().unwrap_or_default());
-            let schema = json!({"$ref": "#/components/schemas/Problem"});
-            response["content"] = json!({"application/problem+json": {"schema": schema, "example": example}});
+            response["content"] = json!({"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}});
         }
     }
 }
@@ -170,18 +168,6 @@ fn without_null(schema: &mut Value) {
             }
         }
     }
-}
-
-/// A problem with the first code that its description names.
-fn example(status: StatusCode, description: &str) -> Value {
-    json!({
-        "type": "about:blank",
-        "title": status.canonical_reason().unwrap_or_default(),
-        "status": status.as_u16(),
-        "detail": "what is wrong, and what to do",
-        "code": description.split('`').nth(1).unwrap_or_default(),
-        "request_id": "6443ac3c05fe7-1",
-    })
 }
 
 /// The description as it is sent.

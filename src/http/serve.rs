@@ -9,6 +9,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
+use std::io::ErrorKind;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +36,8 @@ pub async fn serve(listener: TcpListener, router: Router, settings: &Settings, c
         };
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
+            // The client has thought better of it.
+            Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => continue,
             Err(error) => {
                 tracing::error!(%error, "a connection could not be accepted");
                 // Too many open files, most likely: some close meanwhile.
