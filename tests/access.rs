@@ -309,3 +309,18 @@ fn every_request_has_an_id() {
     let fine = daemon.request("GET", "/healthz", &[("x-request-id", "7")], b"");
     assert_eq!((fine.header("x-request-id"), &fine.json["request_id"]), (Some("7"), &Value::Null));
 }
+
+#[test]
+fn a_body_may_be_as_large_as_configured_and_no_larger() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start_with(dir.path(), &format!("{CONFIG}max_body_bytes = 1024\n"));
+    let submit = |bytes: usize| {
+        let body = format!("{:bytes$}", r#"{"kind":"value","board":"2x2"}"#);
+        let answer = daemon.request("POST", "/v1/jobs", &[JSON], body.as_bytes());
+        (answer.status, answer.json["code"].as_str().unwrap_or_default().to_owned())
+    };
+    assert_eq!(submit(1024).0, 202);
+    for bytes in [1025, 100_000, 10 << 20] {
+        assert_eq!(submit(bytes), (413, "body_too_large".to_owned()), "{bytes}");
+    }
+}

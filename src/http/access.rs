@@ -2,14 +2,17 @@
 
 use super::problem::Problem;
 use crate::access::{Access, Allowance, Class, Client, Refusal, Scope};
-use axum::RequestExt;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
 use std::net::SocketAddr;
 use std::time::Duration;
+
+/// How much of a body that is too large is still read.
+const OVERSHOOT_BYTES: usize = 16 << 20;
 
 /// The address that a request comes from.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +23,7 @@ pub struct Peer(pub SocketAddr);
 pub fn rule(method: &Method, path: &str) -> Option<(Scope, Class)> {
     let is_api = path.starts_with("/v1/") || path == "/metrics";
     // The description of the API, and the pages: a browser that opens a page sends no token.
-    let is_description = path == "/v1/openapi.json" || path.starts_with("/v1/docs");
+    let is_description = path == "/v1/openapi.json" || ["/v1/docs", "/v1/docs.js", "/v1/docs.css"].contains(&path);
     if !is_api || is_description {
         return None;
     }
@@ -118,26 +121,56 @@ fn tell(headers: &mut HeaderMap, class: Class, allowance: &Allowance) {
     }
 }
 
+/// How bodies are read.
+#[derive(Clone, Copy, Debug)]
+pub struct BodyLimits {
+    /// Most bytes.
+    pub bytes: usize,
+    /// Longest time.
+    pub time: Duration,
+}
+
 /// Has the whole body before the handler begins, so that none waits for a slow client.
-pub async fn whole_body(State(limit): State<Duration>, request: Request, next: Next) -> Response {
+pub async fn whole_body(State(limits): State<BodyLimits>, request: Request, next: Next) -> Response {
+    if request.method().is_safe() {
+        // No handler looks at it.
+        return next.run(request).await;
+    }
     let (parts, body) = request.into_parts();
-    let whole = Request::from_parts(parts.clone(), body).extract::<Bytes, _>();
-    let refused = match tokio::time::timeout(limit, whole).await {
-        Ok(Ok(body)) => return next.run(Request::from_parts(parts, Body::from(body))).await,
-        Ok(Err(rejection)) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
-            let detail = "the body is far larger than max_body_bytes: send a smaller one, or raise the limit in the configuration";
-            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
-        }
-        Ok(Err(rejection)) => Problem::new(StatusCode::BAD_REQUEST, "unreadable_body", rejection.body_text()),
+    match tokio::time::timeout(limits.time, read(body, limits.bytes)).await {
+        Ok(Ok(body)) => next.run(Request::from_parts(parts, Body::from(body))).await,
+        Ok(Err(problem)) => problem.into_response(),
         Err(_) => {
             let detail = format!(
                 "the body did not come within request_timeout_seconds, {} s: send it faster, or raise the limit in the configuration",
-                limit.as_secs()
+                limits.time.as_secs()
             );
-            Problem::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", detail)
+            Problem::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", detail).into_response()
         }
-    };
-    refused.into_response()
+    }
+}
+
+/// A body of up to `most` bytes. Some more is read and dropped: a client that is cut off while it sends does not see the answer.
+async fn read(body: Body, most: usize) -> Result<Vec<u8>, Problem> {
+    let (mut whole, mut seen) = (Vec::new(), 0);
+    let mut chunks = body.into_data_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|error| Problem::new(StatusCode::BAD_REQUEST, "unreadable_body", error.to_string()))?;
+        seen += chunk.len();
+        if seen <= most {
+            whole.extend_from_slice(&chunk);
+        } else if seen <= most + OVERSHOOT_BYTES {
+            whole = Vec::new();
+        } else {
+            break;
+        }
+    }
+    if seen > most {
+        let detail =
+            format!("the body is larger than max_body_bytes, {most} bytes: send a smaller one, or raise the limit in the configuration");
+        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail));
+    }
+    Ok(whole)
 }
 
 #[cfg(test)]

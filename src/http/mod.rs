@@ -32,12 +32,10 @@ use tracing::Instrument;
 pub use openapi::document;
 pub use serve::serve;
 
-/// How much of a body that is too large is still read: a client that is cut off while it sends does not see the answer.
-const OVERSHOOT_BYTES: usize = 16 << 20;
-
 /// All routes, which `openapi.rs` describes; requests with a body past `max_body_bytes` are refused.
 pub fn router(engine: Arc<Engine>, settings: &Settings) -> Router {
     let max_body_bytes = settings.max_body_bytes;
+    let body_limits = access::BodyLimits { bytes: max_body_bytes, time: settings.request_timeout };
     let submit = move |state, headers, body| jobs::submit(state, headers, body, max_body_bytes);
     let change_job = move |state, path, headers, body| jobs::change(state, path, headers, body, max_body_bytes);
     let resume_job = move |state, path, headers, body| jobs::resume(state, path, headers, body, max_body_bytes);
@@ -74,8 +72,8 @@ pub fn router(engine: Arc<Engine>, settings: &Settings) -> Router {
         .method_not_allowed_fallback(|method: Method, uri: Uri| async move {
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", format!("{} does not take {method}", uri.path()))
         })
-        .layer(axum::middleware::from_fn_with_state(settings.request_timeout, access::whole_body))
-        .layer(DefaultBodyLimit::max(max_body_bytes + OVERSHOOT_BYTES))
+        .layer(DefaultBodyLimit::disable())
+        .layer(axum::middleware::from_fn_with_state(body_limits, access::whole_body))
         .layer(axum::middleware::from_fn_with_state(settings.cors_origins.clone(), same_origin))
         .layer(axum::middleware::from_fn_with_state(settings.access.clone(), access::guard))
         .layer(CatchPanicLayer::custom(|_: Box<dyn Any + Send>| Problem::internal(&"a handler panicked").into_response()));
