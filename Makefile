@@ -1,7 +1,7 @@
 # The one entry point. `make demo` and `make test` work on a Debian machine with rustup and git.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: setup demo test lint bench prior tsan fuzz selftest-long crash-long solve-long
+.PHONY: setup demo test lint bench prior tsan fuzz selftest-long crash-long load-long solve-long
 
 # Objects of RocksDB's C++ are kept between builds where ccache is present; nothing depends on it.
 ifneq ($(shell command -v ccache),)
@@ -53,8 +53,14 @@ selftest-long:
 	for board in 1x6 2x3 2x4 3x3; do target/release/superko selftest --board $$board --seconds 600 --seed 1; done
 	target/release/superko selftest --seconds 600 --seed 1
 
+# 200 kills, death at every single step, 50 power cuts (as root), 50 faults of each other kind: about half an hour.
 crash-long:
 	SUPERKO_KILLS=200 cargo test --release -p superko --test durability -- --nocapture
+	SUPERKO_FAULTS=1000 cargo test --release -p superko --test faults -- --nocapture death_at_any_step
+	SUPERKO_FAULTS=50 cargo test --release -p superko --test faults -- --nocapture --skip death_at_any_step
+
+load-long:
+	SUPERKO_LOAD_SECONDS=600 cargo test --release -p superko --test load -- --nocapture --test-threads 1
 
 solve-long:
 	cargo build --release

@@ -51,6 +51,8 @@ done <<'END'
 ccache ccache RocksDB is compiled again whenever cargo forgets its objects
 python3 python3 the tests of the second checker of certificates are skipped
 prometheus prometheus the tests of metrics and dashboards are skipped
+chromium chromium the tests of the page in a browser are skipped
+chromedriver chromium-driver the tests of the page in a browser are skipped
 systemd-analyze systemd the test of the systemd unit is skipped
 END
 

@@ -47,6 +47,8 @@ pub struct Config {
     pub prior: String,
     /// Longest time between two checkpoints while a job runs.
     pub checkpoint_interval_seconds: u64,
+    /// Free disk space that is kept for what is acknowledged already.
+    pub min_free: String,
     /// Longest time that a job is searched while others of its priority wait.
     pub turn_seconds: u64,
     /// Most open jobs.
@@ -76,6 +78,7 @@ impl Default for Config {
             threads: 1,
             prior: "builtin".to_owned(),
             checkpoint_interval_seconds: 60,
+            min_free: "256MiB".to_owned(),
             turn_seconds: 60,
             max_queue: 1000,
             max_body_bytes: 1 << 20,
@@ -109,6 +112,8 @@ pub struct Settings {
     pub prior: &'static Prior,
     /// Time between checkpoints.
     pub checkpoint_interval: Duration,
+    /// Free disk space that is kept for what is acknowledged already.
+    pub min_free_bytes: u64,
     /// Longest turn of a job while others wait.
     pub turn: Duration,
     /// Most open jobs.
@@ -167,6 +172,7 @@ impl Config {
         if !(1..=86_400).contains(&self.checkpoint_interval_seconds) {
             return Err(format!("checkpoint_interval_seconds {} is not valid: expected 1 to 86400", self.checkpoint_interval_seconds));
         }
+        let min_free_bytes = units::parse_size(&self.min_free).map_err(|error| format!("min_free: {error}"))?;
         if !(1..=86_400).contains(&self.turn_seconds) {
             return Err(format!("turn_seconds {} is not valid: expected 1 to 86400", self.turn_seconds));
         }
@@ -196,6 +202,7 @@ impl Config {
             threads: self.threads,
             prior,
             checkpoint_interval: Duration::from_secs(self.checkpoint_interval_seconds),
+            min_free_bytes,
             turn: Duration::from_secs(self.turn_seconds),
             max_queue: self.max_queue,
             max_body_bytes: self.max_body_bytes,
@@ -273,6 +280,7 @@ mod tests {
             ("prior = \"Cargo.toml\"", "Cargo.toml"),
             ("prior = \"no-such-file\"", "no-such-file"),
             ("checkpoint_interval_seconds = 0", "checkpoint_interval_seconds 0"),
+            ("min_free = \"0\"", "min_free: \"0\""),
             ("turn_seconds = 0", "turn_seconds 0"),
             ("max_queue = 0", "max_queue 0"),
             ("max_body_bytes = 1", "max_body_bytes 1"),

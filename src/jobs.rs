@@ -11,6 +11,7 @@ use crate::request::{JobLimits, JobRequest, Kind, limits_json};
 use crate::schema;
 use crate::units::now_rfc3339;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -102,8 +103,11 @@ pub struct JobData {
     pub steps: Vec<Step>,
     /// Least and greatest margin known.
     pub bounds: (i32, i32),
-    /// The report of `solve --json` or `value --json`.
-    pub result: Option<Value>,
+    /// The report of `solve --json` or `value --json`, as text: as a tree of values it would take many times the memory.
+    pub result: Option<Box<RawValue>>,
+    /// Whether one of the result's certificates was rejected.
+    #[serde(skip)]
+    is_rejected: bool,
     /// What went wrong.
     pub error: Option<String>,
     idempotency: Vec<Idempotency>,
@@ -131,19 +135,26 @@ pub struct Job {
 
 impl Job {
     pub(crate) fn record(&self) -> Result<JobRecord, JobError> {
-        let body = serde_json::to_value(&self.data).map_err(|error| JobError::Store(error.to_string()))?;
+        let body = serde_json::to_string(&self.data).map_err(|error| JobError::Store(error.to_string()))?;
         Ok(JobRecord { id: self.id, body, open: self.data.state.is_open() })
     }
 
-    fn from_record(record: JobRecord) -> Result<Job, String> {
-        let data: JobData = serde_json::from_value(record.body).map_err(|error| error.to_string())?;
+    /// A job from its record; what is wrong with it otherwise.
+    pub fn from_record(record: JobRecord) -> Result<Job, String> {
+        let mut data: JobData = serde_json::from_str(&record.body).map_err(|error| error.to_string())?;
         if data.version != BODY_VERSION {
             return Err(format!("body version {} is not known, expected {BODY_VERSION}", data.version));
         }
         let request = JobRequest::from_json(&Value::Object(data.request.clone()))
             .map_err(|errors| errors.iter().map(|error| format!("{}: {}", error.pointer, error.detail)).collect::<Vec<_>>().join("; "))?;
+        data.is_rejected = data.result.as_deref().is_some_and(is_rejected);
         Ok(Job { id: record.id, request: Arc::new(request), data })
     }
+}
+
+/// Whether a result has a certificate that was rejected. Results are written without spaces, and within strings the quotes are escaped.
+fn is_rejected(result: &RawValue) -> bool {
+    result.get().contains("\"verified\":false")
 }
 
 /// Why a job request was not taken.
@@ -215,6 +226,9 @@ pub enum JobError {
         /// What is wrong with it.
         error: String,
     },
+    /// The disk is nearly full; nothing changed.
+    #[error("{0}")]
+    NearlyFull(String),
     /// A campaign's record likewise.
     #[error(
         "the record of campaign {id} does not read: {error}; use the program that wrote it, or restore the data directory from a backup"
@@ -437,8 +451,9 @@ impl Jobs {
         self.get(id).ok_or(JobError::NotFound(id))
     }
 
-    /// Refuses when the queue is full.
+    /// Refuses when the queue or the disk is full.
     pub(crate) fn check_room(&self) -> Result<(), JobError> {
+        self.store.check_space().map_err(|error| JobError::NearlyFull(error.to_string()))?;
         let open = self.read().values().filter(|job| job.data.state.is_open()).count();
         if open >= self.max_queue { Err(JobError::QueueFull(open)) } else { Ok(()) }
     }
@@ -481,8 +496,12 @@ impl Jobs {
     pub fn set_proof(&self, id: ProofId, report: &SolveReport) -> Result<Arc<Job>, JobError> {
         let body = serde_json::to_value(report).map_err(|error| JobError::Store(error.to_string()))?;
         let job = self.get(id.job).ok_or(JobError::NotFound(id.job))?;
-        let mut result = job.data.result.clone().ok_or(JobError::NotFound(id.job))?;
-        let mut proofs = job.proofs().to_vec();
+        let result = job.data.result.as_ref().ok_or(JobError::NotFound(id.job))?;
+        let mut result: Value = serde_json::from_str(result.get()).map_err(|error| JobError::Store(error.to_string()))?;
+        let mut proofs: Vec<Value> = match job.request.kind {
+            Kind::Solve => vec![result.clone()],
+            Kind::Value => result["proofs"].as_array().cloned().unwrap_or_default(),
+        };
         let place = id.number.checked_sub(1).and_then(|index| proofs.get_mut(index)).ok_or(JobError::NotFound(id.job))?;
         place.clone_from(&body);
         match job.request.kind {
@@ -495,14 +514,14 @@ impl Jobs {
         let is_on_record = job.data.state == State::Succeeded;
         let records: Vec<ProofRecord> = proofs.into_iter().filter(|_| is_on_record).map(record).collect();
         self.update(id.job, &records, |job| {
-            job.data.result = Some(result);
+            job.set_result(&result)?;
             Ok(true)
         })
     }
 
     /// The jobs with a certificate that was rejected.
     pub fn rejected(&self) -> BTreeSet<u64> {
-        self.read().values().filter(|job| job.has_rejected()).map(|job| job.id).collect()
+        self.read().values().filter(|job| job.data.is_rejected).map(|job| job.id).collect()
     }
 
     /// Ends a checkpoint; if the job that `live` tells of still runs, its progress is part of the same step. Blocks on the disk.
@@ -641,7 +660,7 @@ pub struct JobView<'a> {
     pub bounds: Bounds,
     /// The report, once proved.
     #[schema(value_type = Option<schema::JobResult>, required)]
-    pub result: &'a Option<Value>,
+    pub result: &'a Option<Box<RawValue>>,
     /// Ids of its proofs.
     pub proofs: Vec<String>,
     /// The campaign that it is a part of.
@@ -687,6 +706,7 @@ impl Job {
             steps: Vec::new(),
             bounds: (-points, points),
             result: None,
+            is_rejected: false,
             error: None,
             idempotency: idempotency.into_iter().collect(),
             campaign,
@@ -777,23 +797,31 @@ impl Job {
     }
 
     /// Its proofs, as they stand in the result.
-    fn proofs(&self) -> &[Value] {
-        let Some(result) = &self.data.result else { return &[] };
+    pub fn proofs(&self) -> Vec<&RawValue> {
+        #[derive(Deserialize)]
+        struct Value<'a> {
+            #[serde(borrow)]
+            proofs: Vec<&'a RawValue>,
+        }
+        let Some(result) = &self.data.result else { return Vec::new() };
         match self.request.kind {
-            Kind::Solve => std::slice::from_ref(result),
-            Kind::Value => result["proofs"].as_array().map_or(&[], Vec::as_slice),
+            Kind::Solve => vec![result],
+            Kind::Value => serde_json::from_str(result.get()).map_or(Vec::new(), |Value { proofs }| proofs),
         }
     }
 
     /// One of its proofs, by number from 1.
     pub fn proof(&self, number: usize) -> Option<SolveReport> {
-        let proof = self.proofs().get(number.checked_sub(1)?)?;
-        serde_json::from_value(proof.clone()).ok()
+        let proofs = self.proofs();
+        serde_json::from_str(proofs.get(number.checked_sub(1)?)?.get()).ok()
     }
 
-    /// Whether one of its certificates was rejected.
-    fn has_rejected(&self) -> bool {
-        self.proofs().iter().any(|proof| proof["certificate"]["verified"] == false)
+    /// Takes in the report of what was proved.
+    pub fn set_result(&mut self, report: &Value) -> Result<(), JobError> {
+        let result = serde_json::value::to_raw_value(report).map_err(|error| JobError::Store(error.to_string()))?;
+        self.data.is_rejected = is_rejected(&result);
+        self.data.result = Some(result);
+        Ok(())
     }
 
     /// Takes over what a running search has reached.
@@ -816,7 +844,7 @@ mod tests {
     fn a_record_that_does_not_read_is_an_error() {
         let dir = tempfile::tempdir().expect("a directory");
         let store = Arc::new(Store::open(dir.path()).expect("a store"));
-        store.put(&[JobRecord { id: 7, open: true, body: json!({"version": 1}) }], &[], &[]).expect("stored");
+        store.put(&[JobRecord { id: 7, open: true, body: json!({"version": 1}).to_string() }], &[], &[]).expect("stored");
         let error = Jobs::load(store, 9).expect_err("an acknowledged job must not vanish").to_string();
         assert!(error.contains("job 7") && error.contains("backup"), "{error}");
     }

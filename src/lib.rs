@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+pub mod backup;
 pub mod campaigns;
 pub mod certificate;
 pub mod cli;

@@ -46,6 +46,8 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
         error => ServeError::Fault(format!("data_dir {dir}: {error}")),
     })?;
     crate::proofs::remove_parts(&settings.data_dir);
+    crate::backup::remove_parts(&settings.data_dir);
+    store.keep_free(settings.min_free_bytes);
     let store = Arc::new(store);
     let metrics = Metrics::new().map_err(|error| fault("metrics")(&error))?;
     let engine = Engine::new(store.clone(), metrics, &settings);

@@ -14,7 +14,7 @@ use superko_search::{Control, Counter, Counters, Group};
 use superko_storage::CheckpointReport;
 
 /// Routes with their methods, as `/metrics` names them.
-pub const ROUTES: [(&str, &str); 12] = [
+pub const ROUTES: [(&str, &str); 13] = [
     ("POST", "/v1/jobs"),
     ("GET", "/v1/jobs"),
     ("GET", "/v1/jobs/{id}"),
@@ -24,6 +24,7 @@ pub const ROUTES: [(&str, &str); 12] = [
     ("GET", "/v1/proofs/{id}/certificate"),
     ("POST", "/v1/proofs/{id}/verifications"),
     ("POST", "/v1/admin/checkpoint"),
+    ("POST", "/v1/admin/backup"),
     ("GET", "/healthz"),
     ("GET", "/readyz"),
     ("GET", "/metrics"),

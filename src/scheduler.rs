@@ -74,6 +74,8 @@ pub fn spawn_checkpoints(engine: Arc<Engine>, interval: Duration) -> std::io::Re
         let mut stuck_since = None;
         while !engine.is_stopping() {
             engine.jobs.wait(due.saturating_duration_since(Instant::now()).min(Duration::from_millis(500)));
+            engine.set_problem("store", engine.store.mark().err().map(|error| error.to_string()));
+            engine.set_problem("storage", engine.store.check_space().err().map(|error| error.to_string()));
             stuck_since = if engine.store_is_stuck() { stuck_since.or_else(|| Some(Instant::now())) } else { None };
             if stuck_since.is_some_and(|since| since.elapsed() >= STUCK) {
                 engine.give_up(
@@ -265,11 +267,11 @@ fn store_end(engine: &Engine, job: &Job, running: &Running, end: &End) -> Result
         match end {
             End::Proved(result, _) => {
                 job.data.state = State::Succeeded;
-                job.data.result = Some(result.clone());
+                job.set_result(result)?;
             }
             End::Rejected(result, text) => {
                 job.data.state = State::Failed;
-                job.data.result = Some(result.clone());
+                job.set_result(result)?;
                 job.data.error = Some(text.clone());
             }
             End::Limit => job.data.state = State::Expired,

@@ -313,6 +313,11 @@ pub struct PositionReport {
     pub komi: Option<f64>,
     /// Vertices from the start.
     pub moves: Vec<String>,
+    /// The start diagram, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Setup>,
+    /// The stones, one string a row, top row first.
+    pub rows: Vec<String>,
     /// Who is to move.
     pub to_move: Color,
     /// Whether two passes have ended the game.
@@ -324,6 +329,61 @@ pub struct PositionReport {
     pub bounds: Bounds,
     /// The moves on empty points, and the pass.
     pub next_moves: Vec<MoveReport>,
+}
+
+/// A position to look up.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"board": "3x3", "komi": 8.5, "moves": ["B2"]}))]
+pub struct PositionRequest {
+    /// `ROWSxCOLUMNS`.
+    #[schema(pattern = "^[1-9][0-9]?[xX][1-9][0-9]?$", example = "3x3")]
+    pub board: String,
+    /// A half-integer; without it there are bounds, but no verdicts.
+    #[schema(multiple_of = 0.5, example = 0.5)]
+    pub komi: Option<f64>,
+    /// From the start, or from the diagram.
+    pub moves: Option<Moves>,
+    /// To start from a diagram.
+    pub setup: Option<Setup>,
+}
+
+/// Positions to look up.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PositionBatch {
+    /// In any order; those on boards of one size are cheaper side by side.
+    #[schema(min_items = 1, max_items = 256)]
+    pub positions: Vec<PositionRequest>,
+}
+
+/// What is proven of each position of a batch, in order.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct PositionReports {
+    /// One each.
+    pub results: Vec<PositionResult>,
+}
+
+/// What came of a position of a batch.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct PositionResult {
+    /// 200, or 422 with `error`.
+    pub status: u16,
+    /// What is proven of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<PositionReport>,
+    /// What is wrong with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Problem>,
+}
+
+/// A backup to make.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BackupRequest {
+    /// Its name, and that of its directory in `backups/` of the data directory.
+    #[schema(example = "monday")]
+    pub name: String,
 }
 
 /// What is proven of a move.

@@ -122,7 +122,7 @@ fn a_full_disk_loses_nothing_and_passes() {
         Err(reason) => return common::skip("a_full_disk_loses_nothing_and_passes", &format!("cannot mount a tmpfs: {reason}")),
     };
     let dir = mount.0.path();
-    let config = "table = \"8MiB\"\ncheckpoint_interval_seconds = 1\n";
+    let config = "table = \"8MiB\"\ncheckpoint_interval_seconds = 1\nmin_free = \"4MiB\"\n";
     let mut daemon = Daemon::start_with(dir, config);
     let small = |label: String| json!({"kind": "value", "board": "2x2", "label": label});
     let mut acknowledged: Vec<u64> = (0..3).map(|index| daemon.submit(&small(format!("before {index}")))).collect();
@@ -141,7 +141,9 @@ fn a_full_disk_loses_nothing_and_passes() {
         (status, problem) => Some((status, problem)),
     });
     let (status, problem) = refused.expect("a full disk refuses");
-    assert_eq!((status, problem["code"].as_str()), (503, Some("store_failed")), "{problem}");
+    assert_eq!((status, problem["code"].as_str()), (503, Some("storage_full")), "{problem}");
+    let reasons = wait_for("a reason", 60, || daemon.get("/readyz").1["detail"].as_str().map(str::to_owned));
+    assert!(reasons.contains("storage: "), "{reasons}");
     assert_eq!(daemon.get("/healthz").0, 200);
     drop(file);
     std::fs::remove_file(&fill).expect("the filler goes");

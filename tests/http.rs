@@ -60,9 +60,9 @@ fn two_threads_work_on_one_job() {
     // The counters of both threads end up in one place, and a limit is for both together.
     assert_eq!(job["progress"]["expansions"], job["result"]["expansions"], "{job}");
     assert_eq!(daemon.metric("superko_search_expansions_total"), count(&job["result"]["expansions"]) as f64);
-    let limited = daemon.submit(&json!({"kind": "solve", "board": "4x4", "komi": 1.5, "limits": {"expansions": 5000}}));
+    let limited = daemon.submit(&json!({"kind": "solve", "board": "4x4", "komi": 1.5, "limits": {"expansions": 1500}}));
     let job = finished(&daemon, limited);
-    assert_eq!((&job["state"], count(&job["progress"]["expansions"])), (&json!("expired"), 5000), "{job}");
+    assert_eq!((&job["state"], count(&job["progress"]["expansions"])), (&json!("expired"), 1500), "{job}");
     // Cancelling stops both.
     let long = daemon.submit(&json!({"kind": "value", "board": "4x5"}));
     wait_for("expansions", 60, || Some(()).filter(|()| count(&daemon.job(long)["progress"]["expansions"]) > 0));
@@ -87,6 +87,104 @@ fn a_banned_move_is_shown_as_banned() {
     let setup = json!({"rows": ["X.X.X."], "to_move": "white", "earlier": [["X.XO.."]]});
     let id = daemon.submit(&json!({"kind": "solve", "board": "1x6", "komi": 0.5, "setup": setup}));
     assert_eq!(finished(&daemon, id)["state"], json!("succeeded"));
+}
+
+#[test]
+fn positions_are_looked_up_in_batches_and_from_a_diagram() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start(dir.path());
+    let setup = json!({"rows": ["...", ".X.", "..."], "to_move": "white", "passes": 0, "earlier": []});
+    let id = daemon.submit(&json!({"kind": "solve", "board": "3x3", "komi": 8.5, "setup": setup}));
+    assert_eq!(finished(&daemon, id)["state"], json!("succeeded"));
+
+    let set_up = json!({"board": "3x3", "komi": 8.5, "setup": setup, "moves": ["A1"]});
+    let (status, look) = daemon.post("/v1/positions", &set_up);
+    assert_eq!((status, &look["verdict"], &look["to_move"]), (200, &json!("black"), &json!("black")), "{look}");
+    assert_eq!((&look["rows"], &look["setup"]), (&json!(["...", ".X.", "O.."]), &setup), "{look}");
+    // One that is played to has the same answer by either method.
+    let played = json!({"board": "3x3", "komi": 8.5, "moves": "B2"});
+    let by_get = daemon.get("/v1/positions?board=3x3&komi=8.5&moves=B2");
+    assert_eq!(daemon.post("/v1/positions", &played), by_get);
+    assert_eq!(by_get.1["rows"], json!(["...", ".X.", "..."]));
+
+    let bad = json!({"board": "3x3", "komi": 8, "moves": ["B2", "B2"], "kmoi": 1});
+    let (status, batch) = daemon.post("/v1/positions:batch", &json!({"positions": [played, bad, {"board": "2x2"}, set_up, 5]}));
+    assert_eq!(status, 200, "{batch}");
+    let results = batch["results"].as_array().expect("results");
+    let statuses: Vec<&Value> = results.iter().map(|result| &result["status"]).collect();
+    assert_eq!(statuses, [200, 422, 200, 200, 422]);
+    assert_eq!((&results[0]["position"], &results[3]["position"]), (&by_get.1, &look));
+    assert_eq!((&results[2]["position"]["board"], &results[2]["position"]["verdict"]), (&json!("2x2"), &Value::Null));
+    let pointers: Vec<&Value> = results[1]["error"]["errors"].as_array().expect("errors").iter().map(|error| &error["pointer"]).collect();
+    assert_eq!(pointers, ["/kmoi", "/komi", "/moves/1"], "{batch}");
+    assert_eq!((&results[1]["error"]["status"], &results[1]["error"]["code"]), (&json!(422), &json!("invalid_request")));
+    assert_eq!(daemon.post("/v1/positions", &bad).1, results[1]["error"]);
+
+    let many = |number| json!({"positions": vec![json!({"board": "1x1"}); number]});
+    assert_eq!(daemon.post("/v1/positions:batch", &many(256)).1["results"].as_array().map(Vec::len), Some(256));
+    for (body, pointer) in [
+        (many(0), "/positions"),
+        (many(257), "/positions"),
+        (json!({}), "/positions"),
+        (json!({"positions": {}}), "/positions"),
+        (json!({"positions": [], "komi": 1}), "/komi"),
+        (json!([]), ""),
+    ] {
+        let (status, problem) = daemon.post("/v1/positions:batch", &body);
+        assert_eq!((status, &problem["errors"][0]["pointer"]), (422, &json!(pointer)), "{problem}");
+    }
+    assert_eq!(daemon.get("/v1/positions:batch").0, 405);
+    assert_eq!(daemon.get("/v1/jobs").1["jobs"].as_array().map(Vec::len), Some(1), "a look-up never starts work");
+}
+
+#[test]
+fn the_page_comes_whole_and_may_do_nothing_else() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start(dir.path());
+    let fetch = |path: &str, tag: Option<&str>| {
+        let request = common::agent().get(daemon.url(path));
+        let request = match tag {
+            Some(tag) => request.header("if-none-match", tag),
+            None => request,
+        };
+        let mut answer = request.call().expect(path);
+        let headers = answer.headers().clone();
+        let text = answer.body_mut().read_to_string().expect("text");
+        let header = move |name: &str| headers.get(name).map(|value| value.to_str().expect("ASCII").to_owned()).unwrap_or_default();
+        (answer.status().as_u16(), text, header)
+    };
+    // Every file that a file names, from the first one on.
+    let mut paths = vec!["/".to_owned()];
+    for index in 0.. {
+        let Some(path) = paths.get(index).cloned() else { break };
+        let (status, text, header) = fetch(&path, None);
+        assert_eq!(status, 200, "{path}");
+        let kind = match path.rsplit_once('.').map(|(_, kind)| kind) {
+            None => "text/html; charset=utf-8",
+            Some("css") => "text/css; charset=utf-8",
+            Some("svg") => "image/svg+xml",
+            Some(_) => "text/javascript; charset=utf-8",
+        };
+        assert_eq!(header("content-type"), kind, "{path}");
+        let policy = header("content-security-policy");
+        assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self'") && !policy.contains("unsafe"), "{policy}");
+        assert_eq!(header("x-content-type-options"), "nosniff");
+        let tag = header("etag");
+        let (status, nothing, again) = fetch(&path, Some(&tag));
+        assert_eq!((status, nothing.as_str(), again("etag")), (304, "", tag), "{path}");
+        assert!(!text.contains("http://") && !text.contains("https://") || path.ends_with(".svg") || path.ends_with("/dom.js"), "{path}");
+        let quoted = text.split('"').filter_map(|word| {
+            word.strip_prefix("./").map(|name| format!("/page/{name}")).or(word.starts_with("/page/").then(|| word.to_owned()))
+        });
+        for found in quoted.collect::<Vec<_>>() {
+            if !paths.contains(&found) {
+                paths.push(found);
+            }
+        }
+    }
+    assert!(paths.len() > 10, "{paths:?}");
+    let (status, problem) = daemon.get("/page/nothing.js");
+    assert_eq!((status, &problem["code"]), (404, &json!("not_found")));
 }
 
 #[test]
@@ -297,7 +395,7 @@ fn bad_requests_are_refused_with_a_pointer_and_change_nothing() {
         ("POST", "/v1/jobs/x/cancel", &[], b"", 404, "job_not_found"),
         ("PUT", "/v1/jobs", &[JSON], good, 405, "method_not_allowed"),
         ("POST", "/healthz", &[JSON], good, 405, "method_not_allowed"),
-        ("POST", "/v1/positions", &[JSON], good, 405, "method_not_allowed"),
+        ("PUT", "/v1/positions", &[JSON], good, 405, "method_not_allowed"),
     ] {
         let answer = daemon.request(method, path, headers, body);
         let shown = &String::from_utf8_lossy(body)[..body.len().min(40)];
@@ -305,7 +403,7 @@ fn bad_requests_are_refused_with_a_pointer_and_change_nothing() {
         // What is allowed instead belongs to a 405 (RFC 9110, 15.5.6).
         assert_eq!(answer.header("allow").is_some(), status == 405, "{method} {path}: {answer:?}");
     }
-    for path in ["/", "/v1/nothing", "/v1/jobs/77", "/v1/jobs/x", "/v1/jobs/-1", "/v1/jobs/99999999999999999999"] {
+    for path in ["/page", "/v1/nothing", "/v1/jobs/77", "/v1/jobs/x", "/v1/jobs/-1", "/v1/jobs/99999999999999999999"] {
         assert_eq!(daemon.get(path).0, 404, "{path}");
     }
     assert_eq!(daemon.get("/v1/jobs").1["jobs"], json!([]), "nothing was stored");

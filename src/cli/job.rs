@@ -258,8 +258,12 @@ impl Server {
     }
 
     /// Posts what may take its time.
-    pub fn post_slowly(&self, path: &str) -> Result<Value, Failure> {
-        self.answer(self.agent(None)?.post(self.url(path)).send_empty())
+    pub fn post_slowly(&self, path: &str, body: Option<&Map<String, Value>>) -> Result<Value, Failure> {
+        let request = self.agent(None)?.post(self.url(path));
+        self.answer(match body {
+            Some(body) => request.send_json(body),
+            None => request.send_empty(),
+        })
     }
 
     /// Copies what is at a path; how many bytes that were, and its entity tag.

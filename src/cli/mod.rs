@@ -12,6 +12,7 @@ mod run;
 mod selftest;
 mod serve;
 mod solve;
+mod store;
 mod token;
 mod value;
 
@@ -60,6 +61,9 @@ enum Command {
     /// Proofs of a running server, and their certificates
     #[command(subcommand)]
     Proof(proof::Command),
+    /// Back up, restore, verify and measure a data directory
+    #[command(subcommand)]
+    Store(store::Command),
     /// Access tokens for a server
     #[command(subcommand)]
     Token(token::Command),
@@ -120,6 +124,7 @@ pub fn main() -> ExitCode {
         Command::Campaign(command) => campaign::run(&command),
         Command::Job(command) => job::run(&command),
         Command::Proof(command) => proof::run(&command),
+        Command::Store(command) => store::run(&command),
         Command::Token(command) => token::run(&command),
         Command::Openapi => openapi::run(),
     };

@@ -42,7 +42,7 @@ pub fn run(command: &Command) -> Result<u8, Failure> {
             Ok(PROVED)
         }
         Command::Verify(one) => {
-            let proof = one.server.post_slowly(&one.path("/verifications"))?;
+            let proof = one.server.post_slowly(&one.path("/verifications"), None)?;
             show(&one.server, &proof)?;
             Ok(if proof["certificate"]["verified"] == true { PROVED } else { FAILED })
         }

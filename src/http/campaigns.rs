@@ -42,7 +42,7 @@ fn response(engine: &Engine, campaign: &Campaign) -> Result<Response, Problem> {
         (status = 400, description = "`malformed_json`, `invalid_idempotency_key`"),
         (status = 415, description = "`unsupported_media_type`"),
         (status = 422, description = "`invalid_request`: `errors` has each field at fault, `idempotency_key_reused`"),
-        (status = 503, description = "`queue_full`, `draining`, `store_failed`")
+        (status = 503, description = "`queue_full`, `draining`, `storage_full`, `store_failed`")
     ))]
 pub async fn submit(
     State(engine): State<Arc<Engine>>,
@@ -124,7 +124,7 @@ pub async fn list(State(engine): State<Arc<Engine>>, query: Pairs) -> Result<Res
         (status = 412, description = "`precondition_failed`: the campaign has changed"),
         (status = 415, description = "`unsupported_media_type`"),
         (status = 422, description = "`invalid_request`: `errors` has each field at fault"),
-        (status = 503, description = "`store_failed`")
+        (status = 503, description = "`storage_full`, `store_failed`")
     ))]
 pub async fn change(
     State(engine): State<Arc<Engine>>,
@@ -149,7 +149,7 @@ pub async fn change(
         (status = 200, description = "The campaign, paused", body = CampaignReport, headers(("ETag" = String, description = "For If-Match"))),
         (status = 404, description = "`campaign_not_found`"),
         (status = 409, description = "`campaign_state`"),
-        (status = 503, description = "`store_failed`")
+        (status = 503, description = "`storage_full`, `store_failed`")
     ))]
 pub async fn pause(State(engine): State<Arc<Engine>>, path: Id) -> Result<Response, Problem> {
     let id = read_id("campaign", path)?;
@@ -167,7 +167,7 @@ pub async fn pause(State(engine): State<Arc<Engine>>, path: Id) -> Result<Respon
         (status = 422, description = "`invalid_request`: `errors` has each field at fault"),
         (status = 404, description = "`campaign_not_found`"),
         (status = 409, description = "`campaign_state`"),
-        (status = 503, description = "`store_failed`")
+        (status = 503, description = "`storage_full`, `store_failed`")
     ))]
 pub async fn resume(
     State(engine): State<Arc<Engine>>,
@@ -188,7 +188,7 @@ pub async fn resume(
         (status = 200, description = "The campaign, cancelled", body = CampaignReport, headers(("ETag" = String, description = "For If-Match"))),
         (status = 404, description = "`campaign_not_found`"),
         (status = 409, description = "`campaign_state`"),
-        (status = 503, description = "`store_failed`")
+        (status = 503, description = "`storage_full`, `store_failed`")
     ))]
 pub async fn cancel(State(engine): State<Arc<Engine>>, path: Id) -> Result<Response, Problem> {
     let id = read_id("campaign", path)?;

@@ -50,7 +50,7 @@ fn job_response(engine: &Engine, job: &Job) -> Result<Response, Problem> {
         (status = 400, description = "`malformed_json`, `invalid_idempotency_key`"),
         (status = 415, description = "`unsupported_media_type`"),
         (status = 422, description = "`invalid_request`: `errors` has each field at fault, `idempotency_key_reused`"),
-        (status = 503, description = "`queue_full`, `draining`, `store_failed`")
+        (status = 503, description = "`queue_full`, `draining`, `storage_full`, `store_failed`")
     ))]
 pub async fn submit(
     State(engine): State<Arc<Engine>>,
@@ -71,6 +71,7 @@ pub async fn submit(
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, format!("/v1/jobs/{}", job.id))], response).into_response())
 }
 
+/// The JSON of a request.
 pub(super) fn read_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>, max_body_bytes: usize) -> Result<Value, Problem> {
     let too_large = || {
         let detail = format!(
@@ -183,7 +184,7 @@ pub async fn show(State(engine): State<Arc<Engine>>, path: Id) -> Result<Respons
         (status = 412, description = "`precondition_failed`: the job has changed"),
         (status = 415, description = "`unsupported_media_type`"),
         (status = 422, description = "`invalid_request`: `errors` has each field at fault"),
-        (status = 503, description = "`store_failed`")
+        (status = 503, description = "`storage_full`, `store_failed`")
     ))]
 pub async fn change(
     State(engine): State<Arc<Engine>>,
@@ -210,7 +211,7 @@ pub async fn change(
         (status = 200, description = "The job, paused", body = JobView, headers(("ETag" = String, description = "For If-Match"))),
         (status = 404, description = "`job_not_found`"),
         (status = 409, description = "`job_ended`, `job_state`, `part_of_campaign`"),
-        (status = 503, description = "`store_failed`")
+        (status = 503, description = "`storage_full`, `store_failed`")
     ))]
 pub async fn pause(State(engine): State<Arc<Engine>>, path: Id) -> Result<Response, Problem> {
     let id = read_id("job", path)?;
@@ -233,7 +234,7 @@ pub async fn pause(State(engine): State<Arc<Engine>>, path: Id) -> Result<Respon
         (status = 409, description = "`job_ended`, `job_state`, `part_of_campaign`"),
         (status = 415, description = "`unsupported_media_type`"),
         (status = 422, description = "`invalid_request`: `errors` has each field at fault"),
-        (status = 503, description = "`store_failed`")
+        (status = 503, description = "`storage_full`, `store_failed`")
     ))]
 pub async fn resume(
     State(engine): State<Arc<Engine>>,
@@ -259,7 +260,7 @@ pub async fn resume(
         (status = 200, description = "The job, cancelled", body = JobView, headers(("ETag" = String, description = "For If-Match"))),
         (status = 404, description = "`job_not_found`"),
         (status = 409, description = "`job_ended`, `part_of_campaign`"),
-        (status = 503, description = "`store_failed`")
+        (status = 503, description = "`storage_full`, `store_failed`")
     ))]
 pub async fn cancel(State(engine): State<Arc<Engine>>, path: Id) -> Result<Response, Problem> {
     let id = read_id("job", path)?;

@@ -1,10 +1,12 @@
 //! The HTTP API: routes, and what is common to all of them.
 
 mod access;
+mod backup;
 mod campaigns;
 mod events;
 mod jobs;
 mod openapi;
+mod page;
 mod positions;
 mod problem;
 mod proofs;
@@ -36,6 +38,8 @@ pub use serve::serve;
 pub fn router(engine: Arc<Engine>, settings: &Settings) -> Router {
     let max_body_bytes = settings.max_body_bytes;
     let body_limits = access::BodyLimits { bytes: max_body_bytes, time: settings.request_timeout };
+    let look_up = move |state, headers, body| positions::show_posted(state, headers, body, max_body_bytes);
+    let batch = move |state, headers, body| positions::batch(state, headers, body, max_body_bytes);
     let submit = move |state, headers, body| jobs::submit(state, headers, body, max_body_bytes);
     let change_job = move |state, path, headers, body| jobs::change(state, path, headers, body, max_body_bytes);
     let resume_job = move |state, path, headers, body| jobs::resume(state, path, headers, body, max_body_bytes);
@@ -43,6 +47,8 @@ pub fn router(engine: Arc<Engine>, settings: &Settings) -> Router {
     let change_campaign = move |state, path, headers, body| campaigns::change(state, path, headers, body, max_body_bytes);
     let resume_campaign = move |state, path, headers, body| campaigns::resume(state, path, headers, body, max_body_bytes);
     let router = Router::new()
+        .route("/", get(page::index))
+        .route("/page/{file}", get(page::file))
         .route("/v1/jobs", post(submit).get(jobs::list))
         .route("/v1/jobs/{id}", get(jobs::show).patch(change_job))
         .route("/v1/jobs/{id}/cancel", post(jobs::cancel))
@@ -60,7 +66,10 @@ pub fn router(engine: Arc<Engine>, settings: &Settings) -> Router {
         .route("/v1/proofs/{id}", get(proofs::show))
         .route("/v1/proofs/{id}/certificate", get(proofs::certificate))
         .route("/v1/proofs/{id}/verifications", post(proofs::verify))
+        .route("/v1/positions", post(look_up))
+        .route("/v1/positions:batch", post(batch))
         .route("/v1/admin/checkpoint", post(checkpoint))
+        .route("/v1/admin/backup", post(move |state, headers, body| backup::create(state, headers, body, max_body_bytes)))
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))

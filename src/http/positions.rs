@@ -1,20 +1,32 @@
-//! `GET /v1/positions`: what is already proven; never starts work.
+//! `/v1/positions`: what is already proven; never starts work.
 
+use super::jobs::read_body;
 use super::problem::Problem;
 use super::{blocking, read_query};
 use crate::engine::Engine;
-use crate::position::{FieldError, Position};
+use crate::position::{FieldError, Position, escape, read_komi, shown};
 use crate::report::winner_within;
-use crate::schema::PositionReport;
+use crate::schema::{PositionBatch, PositionReport, PositionReports, PositionRequest};
 use axum::Json;
-use axum::extract::rejection::QueryRejection;
+use axum::body::Bytes;
+use axum::extract::rejection::{BytesRejection, QueryRejection};
 use axum::extract::{Query, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use superko_rules::{Color, Illegal};
-use superko_search::{Bounds, Komi, KomiError, Table, lookup};
+use superko_rules::{Color, Illegal, board_rows};
+use superko_search::{Bounds, Komi, KomiError, Lookup, Table, lookup_all};
+use tokio::sync::Semaphore;
+
+/// Most positions of a batch.
+const MAX_BATCH: usize = 256;
+
+/// One batch at a time: look-ups must leave the processors to the search.
+static BATCHES: Semaphore = Semaphore::const_new(1);
+
+/// A position with the komi that it is looked up at, if any.
+type Asked = (Position, Option<Komi>);
 
 type Pairs = Result<Query<Vec<(String, String)>>, QueryRejection>;
 
@@ -45,14 +57,106 @@ pub async fn show(State(engine): State<Arc<Engine>>, query: Pairs) -> Result<Res
     }
     let json = blocking(move || -> Result<_, Problem> {
         let position = Position::from_fields(&fields).map_err(|error| Problem::invalid(vec![error]))?;
-        Ok(look_up(&engine, &position, komi))
+        one(look_up(&engine, &[&(position, komi)]))
     })
     .await??;
     Ok(Json(json).into_response())
 }
 
-fn look_up(engine: &Engine, position: &Position, komi: Option<Komi>) -> Value {
-    let geometry = position.geometry();
+/// `POST /v1/positions`: the same for one `{board, komi, moves, setup}`.
+#[utoipa::path(post, path = "/v1/positions", operation_id = "lookUpPosted", tag = "positions", summary = "What is proven of a position, set up or not",
+    request_body = PositionRequest,
+    responses(
+        (status = 200, description = "The position, and every move on an empty point and the pass", body = PositionReport),
+        (status = 400, description = "`malformed_json`"),
+        (status = 415, description = "`unsupported_media_type`"),
+        (status = 422, description = "`invalid_request`: `errors` has each field at fault")
+    ))]
+pub async fn show_posted(
+    State(engine): State<Arc<Engine>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+    max_body_bytes: usize,
+) -> Result<Response, Problem> {
+    let body = read_body(&headers, body, max_body_bytes)?;
+    let json = blocking(move || -> Result<_, Problem> { one(look_up(&engine, &[&read_asked(&body)?])) }).await??;
+    Ok(Json(json).into_response())
+}
+
+/// `POST /v1/positions:batch`: an answer for each position, in order. The pointers of an error begin at its own position.
+#[utoipa::path(post, path = "/v1/positions:batch", operation_id = "lookUpBatch", tag = "positions", summary = "What is proven of many positions",
+    request_body = PositionBatch,
+    responses(
+        (status = 200, description = "An answer for each position, in order", body = PositionReports),
+        (status = 400, description = "`malformed_json`"),
+        (status = 415, description = "`unsupported_media_type`"),
+        (status = 422, description = "`invalid_request`: `errors` has each field at fault")
+    ))]
+pub async fn batch(
+    State(engine): State<Arc<Engine>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+    max_body_bytes: usize,
+) -> Result<Response, Problem> {
+    let body = read_body(&headers, body, max_body_bytes)?;
+    let _one_at_a_time = BATCHES.acquire().await.map_err(|error| Problem::internal(&error))?;
+    let json = blocking(move || -> Result<_, Problem> {
+        let asked: Vec<Result<Asked, Problem>> = read_batch(&body)?.iter().map(read_asked).collect();
+        let good: Vec<&Asked> = asked.iter().flatten().collect();
+        let mut answers = good.chunk_by(|one, next| one.0.geometry() == next.0.geometry()).flat_map(|run| look_up(&engine, run));
+        let results = asked.iter().map(|one| match one {
+            Ok(_) => json!({"status": 200, "position": answers.next()}),
+            Err(problem) => json!({"status": 422, "error": problem.json()}),
+        });
+        Ok(json!({"results": results.collect::<Vec<_>>()}))
+    })
+    .await??;
+    Ok(Json(json).into_response())
+}
+
+fn read_batch(body: &Value) -> Result<&[Value], Problem> {
+    let invalid = |pointer: &str, detail: String| Err(Problem::invalid(vec![FieldError::new(pointer, detail)]));
+    let expected = format!("expected an array of 1 to {MAX_BATCH} objects with board, komi and moves or setup");
+    let Value::Object(fields) = body else {
+        return invalid("", format!("{} is not an object: expected {{\"positions\": [{{\"board\": …}}, …]}}", shown(body)));
+    };
+    if let Some(name) = fields.keys().find(|name| *name != "positions") {
+        return invalid(&format!("/{}", escape(name)), format!("unknown field {name:?}: a batch has positions"));
+    }
+    match fields.get("positions") {
+        None => invalid("/positions", format!("positions are missing: {expected}")),
+        Some(Value::Array(positions)) if (1..=MAX_BATCH).contains(&positions.len()) => Ok(positions),
+        Some(Value::Array(positions)) => invalid("/positions", format!("{} positions are not valid: {expected}", positions.len())),
+        Some(other) => invalid("/positions", format!("positions {} are not valid: {expected}", shown(other))),
+    }
+}
+
+fn read_asked(value: &Value) -> Result<Asked, Problem> {
+    const FIELDS: [&str; 4] = ["board", "komi", "moves", "setup"];
+    let Value::Object(fields) = value else {
+        let detail = format!("{} is not an object: expected {{\"board\": …, \"komi\": …, \"moves\": …}}", shown(value));
+        return Err(Problem::invalid(vec![FieldError::new("", detail)]));
+    };
+    let unknown = fields.keys().filter(|name| !FIELDS.contains(&name.as_str()));
+    let mut errors: Vec<FieldError> = unknown
+        .map(|name| FieldError::new(format!("/{}", escape(name)), format!("unknown field {name:?}: a position has {}", FIELDS.join(", "))))
+        .collect();
+    let komi = fields.get("komi").filter(|komi| !komi.is_null()).map(read_komi).transpose().map_err(|error| errors.push(error));
+    let position = Position::from_fields(fields).map_err(|error| errors.push(error));
+    match (position, komi) {
+        (Ok(position), Ok(komi)) if errors.is_empty() => Ok((position, komi)),
+        _ => Err(Problem::invalid(errors)),
+    }
+}
+
+fn one(mut answers: Vec<Value>) -> Result<Value, Problem> {
+    answers.pop().ok_or_else(|| Problem::internal(&"a look-up without an answer"))
+}
+
+/// Looks up positions that are all on boards of one shape.
+fn look_up(engine: &Engine, asked: &[&Asked]) -> Vec<Value> {
+    let Some((first, _)) = asked.first() else { return Vec::new() };
+    let geometry = first.geometry();
     let table = engine.table().filter(|table| table.geometry() == geometry);
     let stored = engine.store.lemma_view(geometry);
     let mut tables: Vec<&dyn Table> = Vec::new();
@@ -61,7 +165,7 @@ fn look_up(engine: &Engine, position: &Position, komi: Option<Komi>) -> Value {
     }
     tables.push(&stored);
     let unread = engine.store.read_errors();
-    let found = lookup(&tables, &position.game);
+    let found = lookup_all(&tables, geometry, asked.iter().map(|(position, _)| &position.game));
     let unread = engine.store.read_errors() - unread;
     if unread > 0 {
         // What could not be read counts as not proven; the answer stays true.
@@ -71,6 +175,11 @@ fn look_up(engine: &Engine, position: &Position, komi: Option<Komi>) -> Value {
             "stored lemmas could not be read: check the disk, restore the data directory from a backup"
         );
     }
+    asked.iter().zip(&found).map(|((position, komi), found)| position_json(position, *komi, found)).collect()
+}
+
+fn position_json(position: &Position, komi: Option<Komi>, found: &Lookup) -> Value {
+    let geometry = position.geometry();
     let mover = position.to_move();
     let next_moves: Vec<Value> = found
         .moves
@@ -90,16 +199,21 @@ fn look_up(engine: &Engine, position: &Position, komi: Option<Komi>) -> Value {
             }
         })
         .collect();
-    json!({
+    let mut json = json!({
         "board": geometry.name(),
         "komi": komi.map(Komi::as_f64),
         "moves": position.moves(),
+        "rows": board_rows(geometry, position.game.position().board),
         "to_move": mover.name(),
         "over": position.game.is_over(),
         "verdict": komi.map(|komi| winner_within(found.bounds, komi).map_or("unknown", Color::name)),
         "bounds": bounds_json(found.bounds),
         "next_moves": next_moves,
-    })
+    });
+    if let Some(setup) = position.setup() {
+        json["setup"] = setup;
+    }
+    json
 }
 
 fn bounds_json(bounds: Bounds) -> Value {

@@ -5,7 +5,7 @@ use crate::position::FieldError;
 use crate::proofs::ProofError;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// An error answer.
 #[derive(Debug)]
@@ -39,6 +39,21 @@ impl Problem {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())
     }
 
+    /// The body of the answer.
+    pub fn json(&self) -> Value {
+        let mut body = json!({
+            "type": "about:blank",
+            "title": self.status.canonical_reason().unwrap_or("Error"),
+            "status": self.status.as_u16(),
+            "detail": self.detail,
+            "code": self.code,
+        });
+        if !self.errors.is_empty() {
+            body["errors"] = self.errors.iter().map(|error| json!({"pointer": error.pointer, "detail": error.detail})).collect();
+        }
+        body
+    }
+
     /// 503 with `Retry-After`.
     pub fn unavailable(code: &'static str, detail: impl Into<String>, retry_after_seconds: u32) -> Problem {
         Problem { retry_after_seconds: Some(retry_after_seconds), ..Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, detail) }
@@ -63,6 +78,7 @@ impl From<JobError> for Problem {
             JobError::Conflict { what: "campaign", .. } => Problem::new(StatusCode::CONFLICT, "campaign_state", detail),
             JobError::Conflict { state, .. } if state.is_open() => Problem::new(StatusCode::CONFLICT, "job_state", detail),
             JobError::Conflict { .. } => Problem::new(StatusCode::CONFLICT, "job_ended", detail),
+            JobError::NearlyFull(_) => Problem::unavailable("storage_full", detail, 60),
             JobError::PartOfCampaign { .. } => Problem::new(StatusCode::CONFLICT, "part_of_campaign", detail),
             JobError::Changed { .. } => Problem::new(StatusCode::PRECONDITION_FAILED, "precondition_failed", detail),
             JobError::Unreadable { .. } | JobError::UnreadableCampaign { .. } => Problem::internal(&detail),
@@ -89,26 +105,20 @@ impl From<ProofError> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         if self.status.is_server_error() {
-            let ours = !matches!(self.code, "queue_full" | "draining" | "too_many_streams" | "not_ready" | "verification_busy");
+            let ours = !matches!(
+                self.code,
+                "queue_full" | "draining" | "too_many_streams" | "not_ready" | "verification_busy" | "backup_busy" | "storage_full"
+            );
             if ours {
                 tracing::error!(code = self.code, detail = self.detail, "request failed");
             }
         } else {
             tracing::debug!(status = self.status.as_u16(), code = self.code, detail = self.detail, "request refused");
         }
-        let mut body = json!({
-            "type": "about:blank",
-            "title": self.status.canonical_reason().unwrap_or("Error"),
-            "status": self.status.as_u16(),
-            "detail": self.detail,
-            "code": self.code,
-        });
+        let mut body = self.json();
         // The same id is in the log and in the header X-Request-Id.
         if let Some(id) = super::request_id() {
             body["request_id"] = id.into();
-        }
-        if !self.errors.is_empty() {
-            body["errors"] = self.errors.iter().map(|error| json!({"pointer": error.pointer, "detail": error.detail})).collect();
         }
         let mut response = (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body.to_string()).into_response();
         if let Some(seconds) = self.retry_after_seconds {

@@ -4,6 +4,8 @@
 
 #[cfg(feature = "store")]
 mod codec;
+#[cfg(feature = "store")]
+mod inspect;
 mod layout;
 mod sealed;
 mod sets;
@@ -13,9 +15,11 @@ mod table;
 mod words;
 
 #[cfg(feature = "store")]
+pub use inspect::{Content, Found, Inspector};
+#[cfg(feature = "store")]
 pub use store::{
-    CampaignRecord, CheckpointRecord, CheckpointReport, JobRecord, PendingCheckpoint, ProofRecord, RestoreReport, Store, StoreError,
-    StoreTable, disk_free_bytes,
+    CampaignRecord, CheckpointRecord, CheckpointReport, JobRecord, LOCK_FILE, PendingCheckpoint, ProofRecord, RESTORE_PART, RestoreReport,
+    Store, StoreError, StoreTable, disk_free_bytes, lock_directory,
 };
 pub use table::{MappedTable, TableError, TableOccupancy, TableOrigin};
 

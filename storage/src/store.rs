@@ -5,21 +5,34 @@
 
 use crate::codec;
 use crate::table::MappedTable;
-use rocksdb::{ColumnFamily, ColumnFamilyDescriptor, DB, Direction, IteratorMode, Options, WriteBatch, WriteOptions};
+use rocksdb::checkpoint::Checkpoint;
+use rocksdb::{ColumnFamily, ColumnFamilyDescriptor, DB, Direction, IteratorMode, Options, ReadOptions, WriteBatch, WriteOptions};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use superko_rules::Geometry;
 use superko_search::{Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetPart, SetsHandle, Table};
 
-const FAMILIES: [&str; 7] = ["jobs", "campaigns", "proofs", "lemmas", "numbers", "checkpoints", "metadata"];
+pub(crate) const FAMILIES: [&str; 7] = ["jobs", "campaigns", "proofs", "lemmas", "numbers", "checkpoints", "metadata"];
 const FORMAT_VERSION: u32 = 1;
-const LOCK_FILE: &str = "LOCK.superko";
+/// Held by whoever uses a data directory.
+pub const LOCK_FILE: &str = "LOCK.superko";
+/// In `store/`: how many writes are known to have reached the disk.
+const MARK_FILE: &str = "MARK.superko";
+/// What a restore has copied so far lies there, in the data directory, until all of it is whole.
+pub const RESTORE_PART: &str = "restore.part";
 /// Lemmas are written in batches of about this many bytes, so that a checkpoint's memory is bounded.
 const BATCH_BYTES: usize = 4 << 20;
+/// Threads that fill a table, at most, and lemmas that one of them takes at a time.
+const MOST_RESTORERS: usize = 8;
+const RESTORE_BATCH: usize = 256;
 /// Numbers that cost less are cheaper to find again than to keep.
 const COSTLY_EXPANSIONS: u32 = 64;
 /// At most so many numbers are kept, the costliest.
@@ -58,6 +71,16 @@ pub enum StoreError {
         /// What is wrong.
         reason: String,
     },
+    /// A restore of a backup did not come to its end.
+    #[error(
+        "data directory {directory}: a restore was cut short there (it holds {RESTORE_PART} and no store): run superko store restore again, or \
+         remove {RESTORE_PART} and certificates to begin with an empty store",
+        directory = directory.display()
+    )]
+    HalfRestored {
+        /// The directory.
+        directory: PathBuf,
+    },
     /// The file system refused.
     #[error("data directory {path}: {source}", path = path.display())]
     Io {
@@ -66,9 +89,40 @@ pub enum StoreError {
         /// The system's reason.
         source: io::Error,
     },
+    /// The free space is kept for what is acknowledged already.
+    #[error(
+        "the disk of {directory} is nearly full, less than {least} bytes are free (min_free): free space there; until then no jobs are taken and \
+         checkpoints wait",
+        directory = directory.display()
+    )]
+    NearlyFull {
+        /// The directory.
+        directory: PathBuf,
+        /// Bytes that must be free.
+        least: u64,
+    },
+    /// What is known to have been on disk is missing or damaged.
+    #[error(
+        "data directory {directory}: {what}; nothing was changed, restore the data directory from a backup",
+        directory = directory.display()
+    )]
+    CutOff {
+        /// The directory.
+        directory: PathBuf,
+        /// What is missing.
+        what: String,
+    },
     /// RocksDB refused.
-    #[error("store: {0}")]
+    #[error("store: {0}{advice}", advice = advice(.0))]
     Database(#[from] rocksdb::Error),
+}
+
+/// What to do about an error of RocksDB, if anything is known to help.
+fn advice(error: &rocksdb::Error) -> &'static str {
+    match error.kind() {
+        rocksdb::ErrorKind::Corruption => "; the store is damaged, restore the data directory from a backup",
+        _ => "",
+    }
 }
 
 /// A job as the daemon keeps it.
@@ -76,8 +130,8 @@ pub enum StoreError {
 pub struct JobRecord {
     /// Number, ascending in order of creation.
     pub id: u64,
-    /// The daemon's own record.
-    pub body: serde_json::Value,
+    /// The daemon's own record: JSON, as it is read. Thousands of them as trees of values would take gigabytes.
+    pub body: String,
     /// Whether the job is still to be worked on.
     pub open: bool,
 }
@@ -148,7 +202,7 @@ pub struct RestoreReport {
 #[derive(Serialize, Deserialize)]
 struct StoredJob {
     open: bool,
-    body: serde_json::Value,
+    body: Box<RawValue>,
 }
 
 /// The open store; holds the data directory's lock.
@@ -159,6 +213,11 @@ pub struct Store {
     read_errors: AtomicU64,
     /// The last write failed.
     refuses_writes: AtomicBool,
+    directory: PathBuf,
+    /// With less space than this only what finishes acknowledged work is written.
+    least_free: AtomicU64,
+    /// The file that tells what is known to be on disk, and what it tells.
+    mark: Mutex<(Option<File>, Mark)>,
     _lock: File,
 }
 
@@ -173,20 +232,28 @@ impl Store {
         std::fs::create_dir_all(directory).map_err(io_error(directory))?;
         let lock = lock_directory(directory)?;
         let path = directory.join("store");
-        let mut options = Options::default();
-        options.set_paranoid_checks(true);
+        if directory.join(RESTORE_PART).exists() && !path.exists() {
+            return Err(StoreError::HalfRestored { directory: directory.to_owned() });
+        }
+        let mut options = base_options(&path);
         options.set_compression_type(rocksdb::DBCompressionType::Lz4);
         options.set_max_background_jobs(2);
         options.set_keep_log_file_num(4);
         options.set_max_total_wal_size(256 << 20);
-        // A write that a crash cut short ends the log; damage before its end is an error, not a silent loss of what follows.
-        options.set_wal_recovery_mode(rocksdb::DBRecoveryMode::TolerateCorruptedTailRecords);
         let fresh = !path.join("CURRENT").exists() || check_origin(directory, &path, &options)?;
         options.create_if_missing(true);
         options.create_missing_column_families(true);
         let families = FAMILIES.map(|name| ColumnFamilyDescriptor::new(name, options.clone()));
         let db = DB::open_cf_descriptors(&options, &path, families)?;
-        let store = Store { db, read_errors: AtomicU64::new(0), refuses_writes: AtomicBool::new(false), _lock: lock };
+        let store = Store {
+            db,
+            read_errors: AtomicU64::new(0),
+            refuses_writes: AtomicBool::new(false),
+            directory: directory.to_owned(),
+            least_free: AtomicU64::new(0),
+            mark: Mutex::new((None, marked(&path).unwrap_or_default())),
+            _lock: lock,
+        };
         if fresh {
             // In one batch: a store has all of its metadata or none.
             store.write(|batch| {
@@ -195,6 +262,7 @@ impl Store {
                 }
             })?;
         }
+        store.mark()?;
         sync_directory(&path).and_then(|()| sync_directory(directory)).map_err(io_error(directory))?;
         Ok(store)
     }
@@ -210,6 +278,22 @@ impl Store {
         let mut options = WriteOptions::default();
         options.set_sync(true);
         self.noted(self.db.write_opt(batch, &options))
+    }
+
+    /// Keeps so many bytes of the disk free for what is acknowledged already: with less, new jobs and checkpoints are refused. RocksDB that has met a
+    /// full disk may have to be opened anew; one that is only nearly full is as good as ever when there is space again.
+    pub fn keep_free(&self, bytes: u64) {
+        self.least_free.store(bytes, Relaxed);
+    }
+
+    /// Fails while less space is free than is to be kept.
+    pub fn check_space(&self) -> Result<(), StoreError> {
+        let least = self.least_free.load(Relaxed);
+        match disk_free_bytes(&self.directory) {
+            Ok(free) if free < least => Err(StoreError::NearlyFull { directory: self.directory.clone(), least }),
+            // If the system does not tell, the write will.
+            _ => Ok(()),
+        }
     }
 
     /// Takes note of how a write ended.
@@ -229,6 +313,32 @@ impl Store {
         self.write(|batch| batch.delete_cf(self.family("metadata"), "nothing"))
     }
 
+    /// Syncs what has been written so far and marks how far that is, if anything was written since the last mark. To be called every now and then.
+    ///
+    /// After a crash the log may end in a write that was not synced and of which some sectors never reached the disk. RocksDB alone cannot tell that
+    /// from damage to writes that were acknowledged. What lies before the mark is damage, and refused; what lies after it, it may drop.
+    pub fn mark(&self) -> Result<(), StoreError> {
+        let mut mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = self.db.latest_sequence_number();
+        let path = self.directory.join("store");
+        let (manifest, manifest_bytes) = manifest(&path).map_err(|source| StoreError::Io { path: path.clone(), source })?;
+        if (written, manifest, manifest_bytes) == (mark.1.written, mark.1.manifest, mark.1.manifest_bytes) {
+            return Ok(());
+        }
+        self.db.flush_wal(true)?;
+        let io_error = |source: io::Error| StoreError::Io { path: path.join(MARK_FILE), source };
+        let manifest_crc = manifest_crc(&path, manifest, manifest_bytes).map_err(io_error)?;
+        let next = Mark { written, manifest, manifest_bytes, manifest_crc };
+        let file = match mark.0.take() {
+            Some(file) => file,
+            None => OpenOptions::new().write(true).create(true).truncate(false).open(path.join(MARK_FILE)).map_err(io_error)?,
+        };
+        // Within one sector, in place: there is the old mark or the new one.
+        file.write_all_at(&next.to_bytes(), 0).and_then(|()| file.sync_data()).map_err(io_error)?;
+        *mark = (Some(file), next);
+        Ok(())
+    }
+
     fn read(&self, family: &'static str, key: &[u8], name: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let Some(value) = self.db.get_cf(self.family(family), key)? else { return Ok(None) };
         match codec::open(family, key, &value) {
@@ -238,7 +348,8 @@ impl Store {
     }
 
     fn put_job(&self, batch: &mut WriteBatch, record: &JobRecord) {
-        let stored = StoredJob { open: record.open, body: record.body.clone() };
+        let body = RawValue::from_string(record.body.clone()).expect("a record is JSON");
+        let stored = StoredJob { open: record.open, body };
         let json = serde_json::to_vec(&stored).expect("a JSON value is serialisable");
         let key = record.id.to_be_bytes();
         batch.put_cf(self.family("jobs"), key, codec::seal("jobs", &key, &json));
@@ -280,10 +391,10 @@ impl Store {
         Ok(campaigns)
     }
 
-    fn parse_job(key: &[u8], payload: &[u8]) -> Result<JobRecord, String> {
+    pub(crate) fn parse_job(key: &[u8], payload: &[u8]) -> Result<JobRecord, String> {
         let id = u64::from_be_bytes(key.try_into().map_err(|_| "its key is not eight bytes".to_owned())?);
         let StoredJob { open, body } = serde_json::from_slice(payload).map_err(|error| error.to_string())?;
-        Ok(JobRecord { id, body, open })
+        Ok(JobRecord { id, body: body.get().to_owned(), open })
     }
 
     /// One job.
@@ -335,6 +446,7 @@ impl Store {
     /// committed, every lemma stays due.
     pub fn begin_checkpoint<'a>(&'a self, table: &'a MappedTable) -> Result<PendingCheckpoint<'a>, StoreError> {
         let started = Instant::now();
+        self.check_space()?;
         let geometry = table.geometry();
         let sequence = self.last_checkpoint()?.map_or(1, |record| record.sequence + 1);
         let mut pending = PendingCheckpoint {
@@ -358,6 +470,7 @@ impl Store {
             pending.lemmas += 1;
             if pending.batch.size_in_bytes() >= BATCH_BYTES {
                 pending.bytes += pending.batch.size_in_bytes() as u64;
+                self.check_space()?;
                 self.noted(self.db.write(std::mem::take(&mut pending.batch)))?;
             }
             Ok::<(), StoreError>(())
@@ -392,18 +505,7 @@ impl Store {
         let started = Instant::now();
         let mut report = RestoreReport::default();
         let prefix = board_prefix(&table.geometry().name());
-        for entry in self.db.iterator_cf(self.family("lemmas"), IteratorMode::From(&prefix, Direction::Forward)) {
-            let (key, value) = entry?;
-            let Some(rest) = key.strip_prefix(prefix.as_slice()) else { break };
-            let lemma = codec::open("lemmas", &key, &value).ok().and_then(codec::decode_lemma);
-            match (rest.first_chunk::<16>(), lemma) {
-                (Some(position), Some(lemma)) => {
-                    table.restore_lemma(PositionKey::from_be_bytes(*position), &lemma);
-                    report.lemmas += 1;
-                }
-                _ => report.refused += 1,
-            }
-        }
+        (report.lemmas, report.refused) = self.restore_lemmas(table, &prefix)?;
         for entry in self.db.iterator_cf(self.family("numbers"), IteratorMode::From(&prefix, Direction::Forward)) {
             let (key, value) = entry?;
             let Some(rest) = key.strip_prefix(prefix.as_slice()) else { break };
@@ -419,6 +521,56 @@ impl Store {
         }
         report.seconds = started.elapsed().as_secs_f64();
         Ok(report)
+    }
+
+    /// The lemmas of [`Store::restore`]: this thread reads, others decode and store, which takes most of the time. How many were taken in, and how many
+    /// refused.
+    fn restore_lemmas(&self, table: &MappedTable, prefix: &[u8]) -> Result<(u64, u64), StoreError> {
+        let workers = std::thread::available_parallelism().map_or(1, |threads| threads.get().min(MOST_RESTORERS));
+        let (lemmas, refused) = (AtomicU64::new(0), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            let (send, receive) = sync_channel::<Vec<(Box<[u8]>, Box<[u8]>)>>(2 * workers);
+            let receive = Arc::new(Mutex::new(receive));
+            for _ in 0..workers {
+                let receive = receive.clone();
+                let (lemmas, refused) = (&lemmas, &refused);
+                scope.spawn(move || {
+                    // The lock is held only to take a batch.
+                    let next = || receive.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    while let Ok(batch) = next() {
+                        for (key, value) in batch {
+                            let position = key.get(prefix.len()..).and_then(|rest| rest.first_chunk::<16>());
+                            match (position, codec::open("lemmas", &key, &value).ok().and_then(codec::decode_lemma)) {
+                                (Some(position), Some(lemma)) => {
+                                    table.restore_lemma(PositionKey::from_be_bytes(*position), &lemma);
+                                    lemmas.fetch_add(1, Relaxed);
+                                }
+                                _ => drop(refused.fetch_add(1, Relaxed)),
+                            }
+                        }
+                    }
+                });
+            }
+            // Only the workers hold it now: if all of them have panicked, sending fails.
+            drop(receive);
+            let mut batch = Vec::with_capacity(RESTORE_BATCH);
+            let mut reading = ReadOptions::default();
+            reading.set_readahead_size(1 << 20);
+            for entry in self.db.iterator_cf_opt(self.family("lemmas"), reading, IteratorMode::From(prefix, Direction::Forward)) {
+                let (key, value) = entry?;
+                if !key.starts_with(prefix) {
+                    break;
+                }
+                batch.push((key, value));
+                if batch.len() == RESTORE_BATCH && send.send(std::mem::replace(&mut batch, Vec::with_capacity(RESTORE_BATCH))).is_err() {
+                    break;
+                }
+            }
+            // An error means that all workers have panicked, which the end of the scope passes on.
+            let _ = send.send(batch);
+            Ok::<(), StoreError>(())
+        })?;
+        Ok((lemmas.into_inner(), refused.into_inner()))
     }
 
     /// Lemmas that views could not read since the store was opened, because RocksDB failed or a record is damaged.
@@ -447,9 +599,17 @@ impl Store {
         Ok(damaged)
     }
 
+    /// Writes the database as it is now into a new directory: a database of its own, of all that was acknowledged before the call. On the same
+    /// file system its files share their blocks with the store's (hard links; the store never writes to one again), else they are copies.
+    pub fn copy_to(&self, directory: &Path) -> Result<(), StoreError> {
+        self.check_space()?;
+        Ok(Checkpoint::new(&self.db)?.create_checkpoint(directory)?)
+    }
+
     /// Ends background work and closes the database. Dropping without it is safe for the data.
     pub fn close(self) -> Result<(), StoreError> {
         self.db.flush_wal(true)?;
+        self.mark()?;
         self.db.cancel_all_background_work(true);
         Ok(())
     }
@@ -492,6 +652,8 @@ impl PendingCheckpoint<'_> {
         options.set_sync(true);
         store.noted(store.db.write_opt(batch, &options))?;
         self.committed = true;
+        // The checkpoint is made, whatever comes of the mark; the next one tells.
+        let _ = store.mark();
         Ok(CheckpointReport { sequence, lemmas, numbers, bytes, seconds: started.elapsed().as_secs_f64() })
     }
 }
@@ -527,15 +689,95 @@ fn identity() -> [(&'static str, String); 2] {
     [("format version", FORMAT_VERSION.to_string()), ("rules", crate::RULES_TEXT.to_owned())]
 }
 
+/// How the database at `path` is opened, to write or to read only.
+pub(crate) fn base_options(path: &Path) -> Options {
+    let mut options = Options::default();
+    options.set_paranoid_checks(true);
+    // The log ends where it does not read on, which must not be before the mark; see `check_origin`. Without a mark it may end in a write that a crash
+    // cut short, and damage before its end is an error, not a silent loss of what follows.
+    options.set_wal_recovery_mode(match marked(path) {
+        Some(_) => rocksdb::DBRecoveryMode::PointInTime,
+        None => rocksdb::DBRecoveryMode::TolerateCorruptedTailRecords,
+    });
+    options
+}
+
+/// What is known to be on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Mark {
+    /// RocksDB's number of the last write.
+    written: u64,
+    /// Number, length and checksum of the manifest: cut short, it would be a valid one of an earlier time.
+    manifest: u64,
+    manifest_bytes: u64,
+    manifest_crc: u32,
+}
+
+impl Mark {
+    fn to_bytes(self) -> Vec<u8> {
+        let words = [self.written, self.manifest, self.manifest_bytes].map(u64::to_be_bytes).concat();
+        let body = [words, self.manifest_crc.to_be_bytes().to_vec()].concat();
+        let crc = crc32fast::hash(&body);
+        [body, crc.to_be_bytes().to_vec()].concat()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Mark> {
+        let word = |at: usize| bytes.get(at..at + 8)?.try_into().ok().map(u64::from_be_bytes);
+        let manifest_crc = u32::from_be_bytes(bytes.get(24..28)?.try_into().ok()?);
+        let mark = Mark { written: word(0)?, manifest: word(8)?, manifest_bytes: word(16)?, manifest_crc };
+        (mark.to_bytes() == bytes).then_some(mark)
+    }
+}
+
+/// The mark of the database at `path`; `None` in a backup, in a store of version 0.1.0, or where it is damaged itself.
+fn marked(path: &Path) -> Option<Mark> {
+    Mark::from_bytes(&std::fs::read(path.join(MARK_FILE)).ok()?)
+}
+
+/// Number and length of the manifest in use.
+fn manifest(path: &Path) -> io::Result<(u64, u64)> {
+    let current = std::fs::read_to_string(path.join("CURRENT"))?;
+    let number = current.trim_end().strip_prefix("MANIFEST-").and_then(|number| number.parse().ok());
+    let number = number.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "CURRENT names no manifest"))?;
+    Ok((number, std::fs::metadata(path.join(format!("MANIFEST-{number:06}")))?.len()))
+}
+
+fn manifest_crc(path: &Path, number: u64, bytes: u64) -> io::Result<u32> {
+    let mut content = Vec::new();
+    File::open(path.join(format!("MANIFEST-{number:06}")))?.take(bytes).read_to_end(&mut content)?;
+    Ok(crc32fast::hash(&content))
+}
+
+/// Refuses a database whose manifest is not, as far as the mark goes, what it was.
+fn check_manifest(directory: &Path, path: &Path, mark: &Mark) -> Result<(), StoreError> {
+    let io_error = |source| StoreError::Io { path: path.join("CURRENT"), source };
+    let (number, bytes) = manifest(path).map_err(io_error)?;
+    // An opening that a crash cut short may have begun another manifest.
+    let is_same = number != mark.manifest
+        || bytes >= mark.manifest_bytes && manifest_crc(path, number, mark.manifest_bytes).map_err(io_error)? == mark.manifest_crc;
+    let what = format!("the manifest of its store, MANIFEST-{number:06}, is damaged or cut off");
+    if is_same { Ok(()) } else { Err(StoreError::CutOff { directory: directory.to_owned(), what }) }
+}
+
 /// Looks at an existing database without changing it: an error if it is not ours, `true` if it never held anything (its creation
 /// was cut short).
-fn check_origin(directory: &Path, path: &Path, options: &Options) -> Result<bool, StoreError> {
+pub(crate) fn check_origin(directory: &Path, path: &Path, options: &Options) -> Result<bool, StoreError> {
     let foreign = |field, value, expected| StoreError::Foreign { directory: directory.to_owned(), field, value, expected };
+    if let Some(mark) = marked(path) {
+        check_manifest(directory, path, &mark)?;
+    }
     let found = DB::list_cf(options, path)?;
     if let Some(other) = found.iter().find(|name| *name != "default" && !FAMILIES.contains(&name.as_str())) {
         return Err(foreign("column family", other.clone(), FAMILIES.join(", ")));
     }
     let db = DB::open_cf_for_read_only(options, path, &found, false)?;
+    if let Some(mark) = marked(path) {
+        let (found, marked) = (db.latest_sequence_number(), mark.written);
+        if found < marked {
+            let what = format!("its store ends at write {found}, but {marked} writes had reached the disk: its log is damaged or cut off");
+            return Err(StoreError::CutOff { directory: directory.to_owned(), what });
+        }
+    }
     let mut complete = true;
     for (field, expected) in identity() {
         let Some(family) = db.cf_handle("metadata") else {
@@ -573,11 +815,29 @@ fn sync_directory(path: &Path) -> io::Result<()> {
 /// Tries for the lock after the first, 50 ms apart.
 const LOCK_TRIES: u32 = 10;
 
-fn lock_directory(directory: &Path) -> Result<File, StoreError> {
+/// Takes the lock of a data directory; it is free again when the file is dropped.
+pub fn lock_directory(directory: &Path) -> Result<File, StoreError> {
     let path = directory.join(LOCK_FILE);
     let io_error = |source: io::Error| StoreError::Io { path: path.clone(), source };
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(io_error)?;
-    let try_lock = || rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive);
+    take_lock(directory, &mut file)?;
+    file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(io_error)?;
+    Ok(file)
+}
+
+/// Keeps a process from using the directory while the file is not dropped, without leaving a trace there; `None` if no process ever used it.
+pub(crate) fn lock_unchanged(directory: &Path) -> Result<Option<File>, StoreError> {
+    let path = directory.join(LOCK_FILE);
+    match File::open(&path) {
+        Ok(mut file) => take_lock(directory, &mut file).map(|()| Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(StoreError::Io { path, source }),
+    }
+}
+
+fn take_lock(directory: &Path, file: &mut File) -> Result<(), StoreError> {
+    let io_error = |source: io::Error| StoreError::Io { path: directory.join(LOCK_FILE), source };
+    let try_lock = || rustix::fs::flock(&*file, rustix::fs::FlockOperation::NonBlockingLockExclusive);
     // A holder that is just ending, or a process forked from it that has not yet started its own program, needs a moment.
     let mut locked = try_lock();
     for _ in 0..LOCK_TRIES {
@@ -588,17 +848,15 @@ fn lock_directory(directory: &Path) -> Result<File, StoreError> {
         locked = try_lock();
     }
     match locked {
-        Ok(()) => {}
+        Ok(()) => Ok(()),
         Err(rustix::io::Errno::WOULDBLOCK) => {
             let mut holder = String::new();
             file.read_to_string(&mut holder).map_err(io_error)?;
             let holder = if holder.trim().is_empty() { "unknown".to_owned() } else { holder.trim().to_owned() };
-            return Err(StoreError::Locked { directory: directory.to_owned(), holder });
+            Err(StoreError::Locked { directory: directory.to_owned(), holder })
         }
-        Err(error) => return Err(io_error(error.into())),
+        Err(error) => Err(io_error(error.into())),
     }
-    file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).map_err(io_error)?;
-    Ok(file)
 }
 
 /// Free bytes of the file system that holds `path`.

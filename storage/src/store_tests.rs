@@ -19,7 +19,7 @@ fn table() -> MappedTable {
 }
 
 fn job(id: u64) -> JobRecord {
-    JobRecord { id, body: json!({"board": "3x3", "text": "x".repeat(300)}), open: true }
+    JobRecord { id, body: json!({"board": "3x3", "text": "x".repeat(300)}).to_string(), open: true }
 }
 
 /// The files of a directory but for the lock and RocksDB's own log of its doings.
@@ -253,6 +253,7 @@ fn acknowledged_writes_outlive_a_killed_process() {
     drop(copy);
     let store = Store::open(torn.path()).expect("opens");
     (1..=20).for_each(|id| store.put(&[job(id)], &[], &[]).expect("kept"));
+    store.mark().expect("marked");
     let mut files = contents(torn.path());
     std::mem::forget(store);
     let (_, bytes) =
@@ -264,7 +265,7 @@ fn acknowledged_writes_outlive_a_killed_process() {
     for (path, bytes) in &files {
         std::fs::write(damaged.path().join("store").join(path.file_name().expect("a name")), bytes).expect("copied");
     }
-    assert!(matches!(Store::open(damaged.path()), Err(StoreError::Database(_))));
+    assert!(matches!(Store::open(damaged.path()), Err(StoreError::CutOff { .. })));
 }
 
 #[test]
@@ -283,4 +284,91 @@ fn every_stored_lemma_of_a_board_is_visited() {
     };
     assert_eq!(visit(geometry()), [4, 9]);
     assert!(visit(Geometry::get(3, 4).expect("a board")).is_empty());
+}
+
+/// A store with twenty acknowledged jobs and its mark, then a large write that was never synced; its files as a crash finds them, and the log's name.
+fn with_unsynced_tail(marked: bool) -> (BTreeMap<PathBuf, Vec<u8>>, PathBuf, usize) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = Store::open(directory.path()).expect("opens");
+    (1..=20).for_each(|id| store.put(&[job(id)], &[], &[]).expect("kept"));
+    if marked {
+        store.mark().expect("marked");
+    }
+    let is_log = |path: &Path, bytes: &[u8]| path.extension().is_some_and(|end| end == "log") && bytes.len() > 4000;
+    let (log, bytes) = contents(directory.path()).into_iter().rfind(|(path, bytes)| is_log(path, bytes)).expect("the log");
+    let mut batch = WriteBatch::default();
+    batch.put_cf(store.family("lemmas"), b"key", (0..200_000u32).map(|byte| byte as u8 | 1).collect::<Vec<_>>());
+    store.db.write(batch).expect("written");
+    let mut files = contents(directory.path());
+    if !marked {
+        files.retain(|path, _| !path.ends_with(MARK_FILE));
+    }
+    std::mem::forget(store);
+    (files, log, bytes.len())
+}
+
+fn opened_with(files: &BTreeMap<PathBuf, Vec<u8>>) -> Result<usize, StoreError> {
+    let copy = tempfile::tempdir().expect("a directory");
+    std::fs::create_dir(copy.path().join("store")).expect("created");
+    for (path, bytes) in files {
+        std::fs::write(copy.path().join("store").join(path.file_name().expect("a name")), bytes).expect("copied");
+    }
+    let store = Store::open(copy.path())?;
+    let jobs = store.jobs()?.len();
+    store.put(&[job(99)], &[], &[]).expect("it takes more");
+    drop(store);
+    assert_eq!(Store::open(copy.path()).expect("opens again").jobs().expect("readable").len(), jobs + 1);
+    Ok(jobs)
+}
+
+/// A power cut leaves any of the sectors of what was not synced; RocksDB alone takes that for damage.
+#[test]
+fn sectors_that_never_reached_the_disk_are_no_damage() {
+    let (files, log, synced) = with_unsynced_tail(true);
+    let tail = files[&log].len() - synced;
+    assert!(tail > 200_000 && synced > 4000);
+    for gap in [0, 4096, 60_000, tail - 5000] {
+        let mut files = files.clone();
+        let bytes = files.get_mut(&log).expect("the log");
+        let start = (synced + gap).next_multiple_of(512);
+        let end = bytes.len().min(start + 4096);
+        bytes[start..end].fill(0);
+        assert_eq!(opened_with(&files).expect("opens"), 20, "{gap}");
+    }
+    // Without the mark it is refused, as it might be damage.
+    let (mut files, log, synced) = with_unsynced_tail(false);
+    files.get_mut(&log).expect("the log")[synced + 60_000..][..4096].fill(0);
+    assert!(matches!(opened_with(&files), Err(StoreError::Database(_))));
+}
+
+#[test]
+fn acknowledged_writes_that_are_gone_are_noticed() {
+    let (files, log, synced) = with_unsynced_tail(true);
+    let damage = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut files = files.clone();
+        change(files.get_mut(&log).expect("the log"));
+        opened_with(&files)
+    };
+    for at in [synced / 2, synced - 1, synced - 300] {
+        let flipped = damage(&|bytes| bytes[at] ^= 4);
+        assert!(matches!(flipped, Err(StoreError::CutOff { .. })), "{at}: {flipped:?}");
+        let cut = damage(&|bytes| bytes.truncate(at));
+        assert!(matches!(cut, Err(StoreError::CutOff { .. })), "{at}: {cut:?}");
+    }
+    assert_eq!(damage(&|bytes| bytes.truncate(synced)).expect("opens"), 20);
+    // A manifest that is cut short would be a valid one of an earlier time, without families and files that came later.
+    let is_manifest = |path: &&PathBuf| path.to_string_lossy().contains("MANIFEST-");
+    let manifest = files.keys().find(is_manifest).expect("the manifest").clone();
+    for at in [30, files[&manifest].len() / 2, files[&manifest].len() - 1] {
+        let mut files = files.clone();
+        files.get_mut(&manifest).expect("the manifest").truncate(at);
+        assert!(matches!(opened_with(&files), Err(StoreError::CutOff { .. })), "cut to {at}");
+    }
+    // A mark that is damaged itself is as none.
+    let mut files = files.clone();
+    let mark = files.keys().find(|path| path.ends_with(MARK_FILE)).expect("the mark").clone();
+    files.get_mut(&mark).expect("the mark")[7] ^= 1;
+    assert_eq!(opened_with(&files).expect("opens"), 20);
+    files.get_mut(&log).expect("the log")[synced / 2] ^= 4;
+    assert!(matches!(opened_with(&files), Err(StoreError::Database(_))));
 }

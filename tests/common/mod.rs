@@ -120,6 +120,17 @@ impl Daemon {
 
     /// Starts a daemon that listens on this address.
     pub fn start_on(dir: &Path, config: &str, listen: &str) -> Daemon {
+        let mut daemon = Daemon::spawn_on(dir, config, &[], listen);
+        assert!(daemon.is_ready(), "the daemon ended while it started");
+        daemon
+    }
+
+    /// Starts a daemon with this configuration file and these environment variables, and does not wait for it.
+    pub fn spawn(dir: &Path, config: &str, environment: &[(&str, String)]) -> Daemon {
+        Daemon::spawn_on(dir, config, environment, "127.0.0.1:0")
+    }
+
+    fn spawn_on(dir: &Path, config: &str, environment: &[(&str, String)], listen: &str) -> Daemon {
         let (file, log) = (dir.join("test.toml"), dir.join("log"));
         std::fs::write(&file, config).expect("the configuration");
         let child = Command::new(env!("CARGO_BIN_EXE_superko"))
@@ -127,28 +138,39 @@ impl Daemon {
             .arg(&file)
             .arg("--data")
             .arg(dir.join("data"))
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stderr(File::create(&log).expect("the log"))
             .spawn()
             .expect("the daemon starts");
-        let mut daemon = Daemon { process: Guard(child), log, port: 0 };
-        // The system picks a free port, the log says which.
-        daemon.port = wait_for("listening daemon", 60, || {
-            daemon.assert_running();
-            let log = daemon.log();
-            let address = log.split_once("listening address=")?.1.split_whitespace().next()?;
-            address.rsplit_once(':').and_then(|(_, port)| port.parse().ok())
-        });
-        wait_for("ready daemon", 60, || {
-            daemon.assert_running();
-            let answer = agent().get(daemon.url("/readyz")).call();
-            answer.ok().filter(|answer| answer.status() == 200).map(drop)
-        });
-        daemon
+        Daemon { process: Guard(child), log, port: 0 }
     }
 
-    fn assert_running(&mut self) {
-        assert_eq!(self.process.0.try_wait().expect("wait"), None, "the daemon ended while it started");
+    /// Waits until it is ready; false if it ended before.
+    pub fn is_ready(&mut self) -> bool {
+        self.is_listening()
+            && wait_for("ready daemon", 60, || {
+                if self.ended().is_some() {
+                    return Some(false);
+                }
+                let answer = agent().get(self.url("/readyz")).call();
+                answer.ok().filter(|answer| answer.status() == 200).map(|_| true)
+            })
+    }
+
+    /// Waits until it listens; false if it ended before.
+    pub fn is_listening(&mut self) -> bool {
+        // The system picks a free port, the log says which.
+        let port = wait_for("listening daemon", 60, || {
+            if self.ended().is_some() {
+                return Some(None);
+            }
+            let log = self.log();
+            let address = log.split_once("listening address=")?.1.split_whitespace().next()?;
+            address.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).map(Some)
+        });
+        self.port = port.unwrap_or_default();
+        port.is_some()
     }
 
     /// What the daemon has logged so far.
@@ -218,6 +240,10 @@ impl Daemon {
     /// The exit status, if it has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.process.0.try_wait().expect("wait")
+    }
+
+    pub fn id(&self) -> u32 {
+        self.process.0.id()
     }
 
     /// `kill -9`.

@@ -37,7 +37,7 @@ pub use board_set::{BoardSet, Cube, Print, SetPart, load_parts, map_prints, merg
 pub use certificate::{ExportError, Exported, Statement, export};
 pub use komi::{Komi, KomiError};
 pub use lemma::Lemma;
-pub use lookup::{Bounds, Lookup, lookup};
+pub use lookup::{Bounds, Lookup, lookup, lookup_all};
 pub use memory_table::MemoryTable;
 pub use number_rule::NumberRule;
 pub use oracle::Oracle;

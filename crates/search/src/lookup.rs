@@ -5,7 +5,8 @@ use crate::dfpn::Node;
 use crate::history::History;
 use crate::static_leaf::StaticLeaves;
 use crate::transfer::Transfer;
-use crate::{RegionLimits, Table};
+use crate::{LemmaHead, PositionKey, RegionLimits, Table};
+use std::collections::HashMap;
 use superko_rules::{Color, Game, Geometry, Illegal, Move, Position};
 
 /// Black's margin under best play lies within `lower..=upper`; nothing known means minus to plus the number of points.
@@ -29,13 +30,21 @@ pub struct Lookup {
 /// Looks a game up in the tables' lemmas, under the reuse test against the game's own history. Static knowledge counts as proven.
 /// Panics if a table is for another board size.
 pub fn lookup(tables: &[&dyn Table], game: &Game) -> Lookup {
-    let geometry = game.geometry();
+    look_up(&mut Known::new(tables, game.geometry()), game)
+}
+
+/// Looks several games up, all on boards of this shape; they share what static analysis costs.
+pub fn lookup_all<'a>(tables: &[&dyn Table], geometry: &'static Geometry, games: impl IntoIterator<Item = &'a Game>) -> Vec<Lookup> {
+    let mut known = Known::new(tables, geometry);
+    games.into_iter().map(|game| look_up(&mut known, game)).collect()
+}
+
+fn look_up(known: &mut Known<'_>, game: &Game) -> Lookup {
+    let geometry = known.geometry;
     let mut history = History::new();
     for &board in game.boards() {
         history.push(KnownBoard::new(board, geometry.canonical(board)));
     }
-    let mut known =
-        Known { tables, geometry, transfer: Transfer::default(), static_leaves: StaticLeaves::new(geometry, RegionLimits::default()) };
     let position = game.position();
     let mut bounds = known.bounds(position, &history);
     if game.is_over() {
@@ -78,14 +87,27 @@ pub fn lookup(tables: &[&dyn Table], game: &Game) -> Lookup {
     Lookup { bounds, moves }
 }
 
+fn read(table: &dyn Table, key: PositionKey) -> Vec<LemmaHead> {
+    let mut heads = Vec::new();
+    table.lemmas(key, &mut heads);
+    heads
+}
+
 struct Known<'a> {
     tables: &'a [&'a dyn Table],
     geometry: &'static Geometry,
     transfer: Transfer,
     static_leaves: StaticLeaves,
+    /// The lemmas of the positions met so far, table by table: those of a store are slow to read, and symmetric moves have the same ones.
+    heads: HashMap<PositionKey, Vec<Vec<LemmaHead>>>,
 }
 
-impl Known<'_> {
+impl<'a> Known<'a> {
+    fn new(tables: &'a [&'a dyn Table], geometry: &'static Geometry) -> Known<'a> {
+        let static_leaves = StaticLeaves::small(geometry, RegionLimits::default());
+        Known { tables, geometry, transfer: Transfer::default(), static_leaves, heads: HashMap::new() }
+    }
+
     fn bounds(&mut self, position: Position, history: &History) -> Bounds {
         let points = self.geometry.points() as i32;
         if position.passes == 2 {
@@ -93,10 +115,12 @@ impl Known<'_> {
             return Bounds { lower: score, upper: score };
         }
         let node = Node::new(self.geometry, position);
+        let heads = self.heads.entry(node.key).or_insert_with(|| self.tables.iter().map(|table| read(*table, node.key)).collect());
         // The greatest margin that a winner is known to have, from lemmas and from static knowledge.
         let mut margin = |winner: Color| {
+            let read = self.tables.iter().zip(heads.iter());
             let proven =
-                self.tables.iter().filter_map(|&table| self.transfer.greatest_margin(table, node.key, node.canonical, history, winner));
+                read.filter_map(|(&table, heads)| self.transfer.greatest_margin(table, node.key, heads, node.canonical, history, winner));
             let claimed = (-points..=points).rev().find_map(|need| self.static_leaves.win(position, winner, need, history.stood(winner)));
             proven.chain(claimed.map(|win| win.margin)).max().unwrap_or(-points)
         };

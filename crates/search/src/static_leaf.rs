@@ -12,6 +12,9 @@ use superko_rules::{Board, Color, Geometry, Move, Position, PureEyes, bits};
 /// player's stones only, which recur far more often than positions.
 const CACHE_BITS: usize = 20;
 
+/// The same for a look-up, which sees a few hundred positions and must not pay for fresh memory: 256 KiB, and no briefs.
+const SMALL_CACHE_BITS: usize = 12;
+
 pub(crate) struct StaticLeaves {
     geometry: &'static Geometry,
     /// Placed by a hash of the stones. Words, because the allocator hands out zeroed ones without writing them.
@@ -99,9 +102,18 @@ pub(crate) struct StaticWin {
 
 impl StaticLeaves {
     pub fn new(geometry: &'static Geometry, limits: RegionLimits) -> Self {
-        let cache = vec![[0; 8]; 1 << geometry.points().min(CACHE_BITS)];
         let briefs = if geometry.points() <= BRIEF_POINTS { vec![0; 1 << geometry.points()] } else { Vec::new() };
-        StaticLeaves { geometry, cache, briefs, games: RegionGames::new(geometry, limits) }
+        StaticLeaves { briefs, ..StaticLeaves::with_cache(geometry, limits, CACHE_BITS) }
+    }
+
+    /// For a few positions.
+    pub fn small(geometry: &'static Geometry, limits: RegionLimits) -> Self {
+        StaticLeaves::with_cache(geometry, limits, SMALL_CACHE_BITS)
+    }
+
+    fn with_cache(geometry: &'static Geometry, limits: RegionLimits, bits: usize) -> Self {
+        let cache = vec![[0; 8]; 1 << geometry.points().min(bits)];
+        StaticLeaves { geometry, cache, briefs: Vec::new(), games: RegionGames::new(geometry, limits) }
     }
 
     #[inline]

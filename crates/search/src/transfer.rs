@@ -87,29 +87,21 @@ impl Transfer {
         Probe::Rejected
     }
 
-    /// The greatest margin of `winner` among the lemmas that apply under `history`.
+    /// The greatest margin of `winner` among those of `heads`, a table's lemmas about the position `key`, that apply under `history`.
     pub fn greatest_margin(
         &mut self,
         table: &dyn Table,
         key: PositionKey,
+        heads: &[LemmaHead],
         canonical: Canonical,
         history: &History,
         winner: Color,
     ) -> Option<i32> {
         let geometry = table.geometry();
-        self.heads.clear();
-        table.lemmas(key, &mut self.heads);
-        let heads = std::mem::take(&mut self.heads);
-        let best = heads
-            .iter()
-            .filter(|head| head.winner == winner)
-            .filter(|&&head| {
-                bits(canonical.syms.into()).any(|sym| self.applies(table, geometry, &Found { key, sym: sym as u8, head }, history).is_ok())
-            })
-            .map(|head| i32::from(head.margin))
-            .max();
-        self.heads = heads;
-        best
+        let mut applies = |head| {
+            bits(canonical.syms.into()).any(|sym| self.applies(table, geometry, &Found { key, sym: sym as u8, head }, history).is_ok())
+        };
+        heads.iter().filter(|head| head.winner == winner && applies(**head)).map(|head| i32::from(head.margin)).max()
     }
 
     /// Conditions (i) to (iii), in the frame of the current history: what settled it.

@@ -1,0 +1,189 @@
+//! Many clients and many jobs: no server error but the deliberate 503, a bounded memory, and the solve goes on.
+//!
+//! `SUPERKO_LOAD_SECONDS=600 cargo test --release --test load -- --nocapture` (`make load-long`) prints the figures of README.
+
+mod common;
+
+use common::{CONFIG, Daemon, agent, count, wait_for};
+use serde_json::{Value, json};
+use std::io::Read;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+use superko_storage::{JobRecord, Store};
+
+/// Seconds with clients; a tenth of what they take apart.
+fn seconds() -> u64 {
+    std::env::var("SUPERKO_LOAD_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(6)
+}
+
+/// Numbers that look random and repeat.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+#[derive(Default)]
+struct Seen {
+    /// Of look-ups, in milliseconds.
+    times: Vec<f64>,
+    statuses: std::collections::BTreeMap<u16, u64>,
+}
+
+/// One client that mixes look-ups, submissions, cancels, lists and event streams, four requests a second.
+fn client(daemon: &Daemon, number: u64, until: Instant, seen: &Mutex<Seen>, pauses: &AtomicBool) {
+    let mut random = Random(number);
+    let mut own: Vec<u64> = Vec::new();
+    let agent = agent();
+    let mut mine = Seen::default();
+    while Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(200 + random.below(100)));
+        if pauses.load(Relaxed) {
+            continue;
+        }
+        let started = Instant::now();
+        let kind = random.below(100);
+        let answer = match kind {
+            0..70 => {
+                let points = ["A1", "B1", "C1", "A2", "B2", "C2", "A3", "B3", "C3"];
+                let moves = [points[random.below(9) as usize], points[random.below(9) as usize]].join(",");
+                agent.get(daemon.url(&format!("/v1/positions?board=3x3&komi=0.5&moves={moves}"))).call()
+            }
+            70..80 => {
+                let body = json!({"kind": "solve", "board": "2x3", "komi": 0.5, "priority": -1, "label": format!("{number}-{}", random.below(1000))});
+                agent.post(daemon.url("/v1/jobs")).send_json(body)
+            }
+            80..88 => match own.pop() {
+                Some(id) => agent.post(daemon.url(&format!("/v1/jobs/{id}/cancel"))).send_empty(),
+                None => continue,
+            },
+            88..94 => agent.get(daemon.url("/v1/jobs?order=newest&limit=20")).call(),
+            _ => {
+                let mut stream = agent.get(daemon.url("/v1/events")).call().expect("a stream");
+                *mine.statuses.entry(stream.status().as_u16()).or_default() += 1;
+                // Some read a little, then vanish.
+                let mut bytes = [0; 64];
+                let _ = stream.body_mut().as_reader().read(&mut bytes);
+                continue;
+            }
+        };
+        let mut answer = answer.expect("an answer");
+        let json: Value = answer.body_mut().read_json().expect("JSON");
+        let status = answer.status().as_u16();
+        *mine.statuses.entry(status).or_default() += 1;
+        if kind < 70 {
+            mine.times.push(started.elapsed().as_secs_f64() * 1000.0);
+        }
+        if status == 202 {
+            own.extend(json["id"].as_u64());
+        }
+        assert!(status < 500 || status == 503 && json["code"] == "queue_full", "{json}");
+    }
+    let mut seen = seen.lock().expect("whole");
+    seen.times.extend(mine.times);
+    for (status, count) in mine.statuses {
+        *seen.statuses.entry(status).or_default() += count;
+    }
+}
+
+#[test]
+fn many_clients_do_not_hurt_the_solve_or_each_other() {
+    let (seconds, clients) = (seconds(), if seconds() >= 60 { 64 } else { 16 });
+    let dir = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start_with(dir.path(), "threads = 2\nmax_queue = 200\n");
+    let known = daemon.submit(&json!({"kind": "value", "board": "3x3"}));
+    daemon.wait_until(known, "succeeded");
+    let solve = daemon.submit(&json!({"kind": "value", "board": "5x5"}));
+    let expansions = || count(&daemon.job(solve)["progress"]["expansions"]);
+    wait_for("a search under way", 120, || (expansions() > 1000).then_some(()));
+    let until = Instant::now() + Duration::from_secs(seconds);
+    let (seen, pauses, memory) = (Mutex::new(Seen::default()), AtomicBool::new(false), AtomicU64::new(0));
+    // Expansions a second with and without clients, in turn.
+    let mut ratios = Vec::new();
+    std::thread::scope(|scope| {
+        for number in 0..clients {
+            let (daemon, seen, pauses) = (&daemon, &seen, &pauses);
+            scope.spawn(move || client(daemon, number, until, seen, pauses));
+        }
+        memory.store(daemon.metric("process_resident_memory_bytes") as u64, Relaxed);
+        let window = Duration::from_secs((seconds / 6).clamp(1, 15));
+        let rate = |quiet: bool| {
+            pauses.store(quiet, Relaxed);
+            // Requests under way end.
+            std::thread::sleep(Duration::from_millis(500));
+            let (before, started) = (expansions(), Instant::now());
+            std::thread::sleep(window);
+            (expansions() - before) as f64 / started.elapsed().as_secs_f64()
+        };
+        while Instant::now() + 3 * window < until {
+            let (busy, quiet) = (rate(false), rate(true));
+            ratios.push(busy / quiet.max(1.0));
+        }
+        pauses.store(false, Relaxed);
+    });
+    let mut seen = seen.into_inner().expect("whole");
+    seen.times.sort_by(f64::total_cmp);
+    ratios.sort_by(f64::total_cmp);
+    let share = |part: f64| seen.times.get((seen.times.len() as f64 * part) as usize).copied().unwrap_or(0.0);
+    let grown = daemon.metric("process_resident_memory_bytes") / memory.load(Relaxed) as f64;
+    println!(
+        "{clients} clients, {seconds} s: {:?}; look-ups: median {:.1} ms, p99 {:.1} ms, most {:.1} ms; resident memory x {grown:.2}; expansions/s with clients over without, median of {}: {:.3}",
+        seen.statuses,
+        share(0.5),
+        share(0.99),
+        share(0.9999),
+        ratios.len(),
+        ratios.get(ratios.len() / 2).copied().unwrap_or(f64::NAN)
+    );
+    assert!(seen.statuses.get(&200).is_some_and(|&count| count > 10), "{:?}", seen.statuses);
+    // Streams of clients that vanished are noticed.
+    wait_for("streams to end", 60, || (daemon.metric("superko_sse_streams") == 0.0).then_some(()));
+    assert_eq!(daemon.job(solve)["state"], "running");
+}
+
+#[test]
+fn thousands_of_jobs_list_filter_and_come_back() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut daemon = Daemon::start(dir.path());
+    let done = daemon.submit(&json!({"kind": "value", "board": "2x2", "label": "done"}));
+    daemon.wait_until(done, "succeeded");
+    let open = daemon.submit(&json!({"kind": "value", "board": "5x5", "label": "open", "priority": 9}));
+    daemon.wait_until(open, "running");
+    let waiting = daemon.submit(&json!({"kind": "value", "board": "4x4", "label": "waiting"}));
+    daemon.terminate();
+    assert!(daemon.exit_status(60).success());
+    let (finished, queued) = (10_000, 2_000);
+    {
+        let store = Store::open(&dir.path().join("data")).expect("the store");
+        let jobs = store.jobs().expect("jobs");
+        let of = |id: u64| jobs.iter().find(|job| job.id == id).expect("the job").clone();
+        let copies = (0..finished).map(|_| of(done)).chain((0..queued).map(|_| of(waiting)));
+        let records: Vec<JobRecord> = copies.zip(waiting + 1..).map(|(job, id)| JobRecord { id, ..job }).collect();
+        store.put(&records, &[], &[]).expect("kept");
+        store.close().expect("closed");
+    }
+    let started = Instant::now();
+    let daemon = Daemon::start_with(dir.path(), &format!("{CONFIG}max_queue = 10000\n"));
+    let restart = started.elapsed();
+    let timed = |path: &str, jobs: usize| {
+        let started = Instant::now();
+        let (status, page) = daemon.get(path);
+        assert_eq!((status, page["jobs"].as_array().map(Vec::len)), (200, Some(jobs)), "{path}");
+        (started.elapsed(), page["next"].as_str().map(str::to_owned))
+    };
+    let (list, next) = timed("/v1/jobs?limit=500", 500);
+    let (page, _) = timed(&format!("/v1/jobs?limit=500&cursor={}", next.expect("more")), 500);
+    let (filter, _) = timed("/v1/jobs?state=queued&label=waiting&order=newest&limit=500", 500);
+    let started = Instant::now();
+    let id = daemon.submit(&json!({"kind": "value", "board": "2x2", "priority": 10}));
+    daemon.wait_until(id, "succeeded");
+    println!(
+        "{finished} finished and {queued} queued jobs: restart {restart:.2?}, first page of 500 {list:.2?}, next {page:.2?}, filter {filter:.2?}, a new urgent job {:.2?}",
+        started.elapsed()
+    );
+    assert!(restart < Duration::from_secs(20) && list.max(page).max(filter) < Duration::from_secs(20));
+}
