@@ -28,7 +28,7 @@ test: lint
 	mkdir -p target && : >$(SUPERKO_SKIPPED)
 	cargo test -p superko-check -p superko-rules -p superko-search --features superko-search/mutation
 	cargo test --release -p superko-storage -p superko
-	scripts/check-config.sh
+	scripts/check-signature.sh
 	@echo "make test: all passed, $$(wc -l <$(SUPERKO_SKIPPED)) skipped" && cat $(SUPERKO_SKIPPED)
 
 bench:

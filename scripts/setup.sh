@@ -54,6 +54,9 @@ prometheus prometheus the tests of metrics and dashboards are skipped
 chromium chromium the tests of the page in a browser are skipped
 chromedriver chromium-driver the tests of the page in a browser are skipped
 systemd-analyze systemd the test of the systemd unit is skipped
+groff groff-base the test of the manual pages is skipped
+zsh zsh the completions for zsh are not tested
+fish fish the completions for fish are not tested
 END
 
 # A program of Python's packages has a place of its own; the version is fixed, so that it finds the same tomorrow.

@@ -9,7 +9,7 @@ use std::fmt::{self, Write as _};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use superko_rules::{Board, Color, board_rows};
 use superko_search::{Control, ExportError, Limits, Options, Statement, Table, export};
 use superko_storage::{MappedTable, TableOccupancy};
@@ -149,6 +149,8 @@ pub struct Source<'a> {
     pub limits: Limits,
     /// Counts what is searched again, and stops all.
     pub control: &'a Control,
+    /// Grows with the records written and checked.
+    pub records: &'a AtomicU64,
 }
 
 /// Writes the certificate of `statement` to `path`, durably. Until it is whole there is what was before; a name with `.part` at its end is
@@ -163,7 +165,7 @@ pub fn write_certificate(path: &Path, source: &Source<'_>, statement: &Statement
 /// was there before.
 pub fn write_verified(path: &Path, source: &Source<'_>, statement: &Statement<'_>) -> Result<CertificateReport, CertificateError> {
     let (new, mut report) = write_new(path, source, statement)?;
-    verify(new.path(), statement, &mut report, &source.control.stop)?;
+    verify(new.path(), statement, &mut report, &source.control.stop, source.records)?;
     match report.error {
         Some(error) => Err(CertificateError::Rejected(new.leave(), error)),
         None => {
@@ -183,12 +185,12 @@ fn write_new(path: &Path, source: &Source<'_>, statement: &Statement<'_>) -> Res
 }
 
 fn write_to(file: &File, source: &Source<'_>, statement: &Statement<'_>) -> Result<CertificateReport, ExportError> {
-    let Source { table, memory_bytes, options, limits, control } = *source;
+    let Source { table, memory_bytes, options, limits, control, records } = *source;
     let written = MappedTable::anonymous(table.geometry(), memory_bytes).map_err(io::Error::other)?.with_large_sets();
     let file = Hashing::new(BufWriter::new(file));
     let mut encoder = zstd::Encoder::new(file, COMPRESSION)?;
     encoder.include_checksum(true)?;
-    let mut out = Bounded { out: &mut encoder, written: &written, records: 0 };
+    let mut out = Bounded { out: &mut encoder, written: &written, records: 0, progress: records };
     let exported = export(table, &written, statement, options, limits, control, &mut out)?;
     let mut file = encoder.finish()?;
     file.flush()?;
@@ -205,11 +207,20 @@ fn write_to(file: &File, source: &Source<'_>, statement: &Statement<'_>) -> Resu
 }
 
 /// Has the file checked against `statement` and against the SHA-256 of `report`, and records there what came of it. An error means
-/// that nothing is known.
-pub fn verify(path: &Path, statement: &Statement<'_>, report: &mut CertificateReport, stop: &AtomicBool) -> Result<(), CertificateError> {
+/// that nothing is known. `records` grows meanwhile.
+pub fn verify(
+    path: &Path,
+    statement: &Statement<'_>,
+    report: &mut CertificateReport,
+    stop: &AtomicBool,
+    records: &AtomicU64,
+) -> Result<(), CertificateError> {
+    let mut count = |_| {
+        records.fetch_add(1, Relaxed);
+    };
     let io = |error| CertificateError::Io(path.to_owned(), error);
     let mut file = Hashing::new(Stoppable { file: open_plain(path).map_err(io)?, stop });
-    let told = superko_check::check(BufReader::with_capacity(1 << 16, &mut file), &mut |_| {});
+    let told = superko_check::check(BufReader::with_capacity(1 << 16, &mut file), &mut count);
     if stop.load(Relaxed) {
         return Err(CertificateError::Stopped);
     }
@@ -337,12 +348,15 @@ struct Bounded<'a, W> {
     written: &'a MappedTable,
     /// Writes so far, one a record.
     records: u64,
+    /// The same for others to see.
+    progress: &'a AtomicU64,
 }
 
 impl<W: Write> Write for Bounded<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let TableOccupancy { bytes: size, lemmas, evicted, lemma_slots, sets_bytes, sets_new_bytes, .. } = self.written.occupancy();
         self.records += 1;
+        self.progress.fetch_add(1, Relaxed);
         if evicted > lemma_slots || sets_new_bytes / 4 > sets_bytes || self.records / 4 > lemmas + 1000 {
             return Err(io::Error::new(
                 io::ErrorKind::OutOfMemory,

@@ -4,13 +4,14 @@ use crate::campaigns::Campaign;
 use crate::config::Settings;
 use crate::jobs::{Job, JobError, Jobs, Live, State};
 use crate::metrics::Metrics;
+use crate::pulse::Pulse;
 use crate::report::{Counts, Step};
 use crate::request::JobLimits;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 use superko_rules::Geometry;
 use superko_search::{Bounds, Control, Options, Prior};
@@ -25,6 +26,8 @@ pub struct Running {
     pub serial: u64,
     /// Stop flag and counters of this run.
     pub control: Control,
+    /// Records of certificates written or checked, so that others see that it goes on.
+    pub records: AtomicU64,
     /// Counts of earlier runs.
     base: Counts,
     started: Instant,
@@ -55,6 +58,17 @@ pub enum Stage {
     Verification,
 }
 
+impl Stage {
+    /// As in the JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Search => "search",
+            Stage::Certificate => "certificate",
+            Stage::Verification => "verification",
+        }
+    }
+}
+
 /// What a run has proved so far.
 #[derive(Clone, Debug)]
 pub struct RunProgress {
@@ -81,6 +95,7 @@ impl Running {
             id: job.id,
             serial: RUNS.fetch_add(1, Relaxed),
             control: Control::default(),
+            records: AtomicU64::new(0),
             base: job.data.counts,
             started: Instant::now(),
             yields: Mutex::default(),
@@ -122,6 +137,8 @@ pub struct Engine {
     pub store: Arc<Store>,
     /// Counters for `/metrics`.
     pub metrics: Metrics,
+    /// Signs of life of the threads.
+    pub pulse: Pulse,
     /// Where store and tables lie.
     pub data_dir: PathBuf,
     /// Size of a mapped table.
@@ -169,10 +186,12 @@ impl Engine {
         if let Ok(Some(last)) = store.last_checkpoint() {
             metrics.checkpoint_last_success.set(last.unix_seconds as f64);
         }
+        metrics.set_checkpoint_interval(settings.checkpoint_interval);
         Ok(Engine {
             jobs,
             store,
             metrics,
+            pulse: Pulse::default(),
             data_dir: settings.data_dir.clone(),
             table_bytes: settings.table_bytes,
             certificate_bytes: settings.certificate_bytes,
@@ -318,6 +337,11 @@ impl Engine {
         reasons
     }
 
+    /// Whether a checkpoint is being made.
+    pub fn is_checkpointing(&self) -> bool {
+        matches!(self.checkpoint.try_lock(), Err(TryLockError::WouldBlock))
+    }
+
     /// Declares that lemmas may have been stored since the last checkpoint, by a search that has ended or at an earlier start.
     pub fn set_unsaved(&self) {
         self.unsaved.store(true, Relaxed);
@@ -358,6 +382,9 @@ impl Engine {
         })?;
         if was_open && to == State::Cancelled {
             self.metrics.job_finished(to);
+            if job.data.started_at.is_some() {
+                self.metrics.job_ran(&job);
+            }
         }
         self.stop_if(|job| job.id == id);
         Ok(job)

@@ -2,7 +2,9 @@
 
 use crate::config::Settings;
 use crate::engine::Engine;
-use crate::metrics::Metrics;
+use crate::metrics::{self, Metrics};
+use crate::pulse::Phase;
+use crate::service::{Reporter, notify};
 use crate::{http, scheduler};
 use sd_notify::NotifyState;
 use std::sync::Arc;
@@ -32,6 +34,7 @@ fn fault(what: &'static str) -> impl Fn(&dyn std::fmt::Display) -> ServeError {
 
 /// Runs the daemon until SIGTERM or SIGINT.
 pub fn serve(settings: Settings) -> Result<(), ServeError> {
+    metrics::count_panics();
     // The port first: an address in use is found before the data directory is touched.
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().map_err(|error| fault("tokio")(&error))?;
@@ -52,6 +55,7 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
     let metrics = Metrics::new().map_err(|error| fault("metrics")(&error))?;
     let engine = Engine::new(store.clone(), metrics, &settings);
     let engine = Arc::new(engine.map_err(|error| fault("jobs")(&error))?);
+    let reporter = Reporter::start(engine.clone()).map_err(|error| fault("reporter thread")(&error))?;
     let solver = scheduler::spawn_solver(engine.clone()).map_err(|error| fault("solver thread")(&error))?;
     let checkpoints =
         scheduler::spawn_checkpoints(engine.clone(), settings.checkpoint_interval).map_err(|error| fault("checkpoint thread")(&error))?;
@@ -64,6 +68,7 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
     // Ends lingering handlers, so that nothing else uses the store.
     runtime.shutdown_timeout(HTTP_DEADLINE);
     engine.close_table();
+    drop(reporter);
     drop(engine);
     match Arc::try_unwrap(store) {
         Ok(store) => close(store)?,
@@ -125,6 +130,7 @@ async fn run<T>(
                 }
             }
             _ = health.tick() => {
+                engine.pulse.server();
                 failure = engine.gave_up();
                 if let Some(error) = &failure {
                     tracing::error!(error);
@@ -144,6 +150,7 @@ async fn run<T>(
     engine.stop();
     let wind_down = async {
         threads.await;
+        engine.pulse.enter(Phase::Closing);
         if engine.is_hurrying() {
             return Ok(None);
         }
@@ -186,12 +193,5 @@ impl Stop {
             _ = self.term.recv() => {}
             _ = self.int.recv() => {}
         }
-    }
-}
-
-/// Tells a service manager that asked for it (`NOTIFY_SOCKET`).
-fn notify(state: NotifyState<'_>) {
-    if let Err(error) = sd_notify::notify(&[state]) {
-        tracing::warn!(%error, "the service manager could not be notified");
     }
 }

@@ -8,7 +8,7 @@ use crate::report::SolveReport;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, TryLockError};
 use superko_rules::Color;
 use superko_search::{Komi, Limits, Statement};
@@ -144,7 +144,7 @@ impl Engine {
         let unreadable = |error: String| ProofError::Unreadable { id, error };
         let (komi, winner) = claim(&proof).ok_or_else(|| unreadable("the record names no winner".to_owned()))?;
         let statement = Statement { game: &job.request.position.game, komi, winner };
-        match verify(&self.certificate_path(id), &statement, &mut certificate, self.stopping()) {
+        match verify(&self.certificate_path(id), &statement, &mut certificate, self.stopping(), &AtomicU64::new(0)) {
             Ok(()) => self.judged(id, &certificate.error),
             Err(CertificateError::Stopped) => return Err(ProofError::Stopping),
             Err(error) => {
@@ -194,7 +194,14 @@ impl Engine {
         let id = ProofId { job: job.id, number };
         let path = self.certificate_path(id);
         let statement = Statement { game: &job.request.position.game, komi, winner };
-        let source = Source { table, memory_bytes: self.certificate_bytes, options: self.options(), limits, control: &running.control };
+        let source = Source {
+            table,
+            memory_bytes: self.certificate_bytes,
+            options: self.options(),
+            limits,
+            control: &running.control,
+            records: &running.records,
+        };
         let directory = self.data_dir.join("certificates");
         let written = std::fs::create_dir_all(&directory).map_err(|error| CertificateError::Io(directory, error));
         let written = written.and_then(|()| write_certificate(&path, &source, &statement));
@@ -204,7 +211,7 @@ impl Engine {
             let certificate = report.certificate.insert(written);
             if job.request.verify {
                 stage(Stage::Verification);
-                verify(&path, &statement, certificate, &running.control.stop)?;
+                verify(&path, &statement, certificate, &running.control.stop, &running.records)?;
                 self.judged(id, &certificate.error);
             }
             Ok(())

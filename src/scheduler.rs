@@ -5,6 +5,7 @@ use crate::STACK_BYTES;
 use crate::engine::{Engine, Running, Stage, Yield, locked};
 use crate::jobs::{Job, JobError, State};
 use crate::proofs::Asked;
+use crate::pulse::Phase;
 use crate::report::{SolveReport, Step, ValueProgress, bounds_of};
 use crate::request::Kind;
 use crate::units::now_rfc3339;
@@ -59,6 +60,7 @@ pub fn spawn_solver(engine: Arc<Engine>) -> std::io::Result<JoinHandle<()>> {
             match engine.jobs.next_job() {
                 Some(job) => run_job(&engine, &job),
                 None => {
+                    engine.pulse.enter(Phase::Idle);
                     engine.set_recovered();
                     engine.jobs.wait(Duration::from_millis(500));
                 }
@@ -73,6 +75,7 @@ pub fn spawn_checkpoints(engine: Arc<Engine>, interval: Duration) -> std::io::Re
         let mut due = Instant::now() + interval;
         let mut stuck_since = None;
         while !engine.is_stopping() {
+            engine.pulse.checkpoints();
             engine.jobs.wait(due.saturating_duration_since(Instant::now()).min(Duration::from_millis(500)));
             engine.set_problem("store", engine.store.mark().err().map(|error| error.to_string()));
             engine.set_problem("storage", engine.store.check_space().err().map(|error| error.to_string()));
@@ -99,6 +102,7 @@ pub fn spawn_monitor(engine: Arc<Engine>, turn: Duration) -> std::io::Result<Joi
         let mut last: Option<(u64, u64, Instant)> = None;
         while !engine.is_stopping() {
             std::thread::sleep(LOOK);
+            engine.pulse.monitor();
             let Some(running) = engine.running() else { continue };
             end_turn(&engine, &running, turn);
             let expansions = running.control.expansions.load(Relaxed);
@@ -139,6 +143,7 @@ fn end_turn(engine: &Engine, running: &Running, turn: Duration) {
 }
 
 fn run_job(engine: &Engine, job: &Arc<Job>) {
+    engine.pulse.enter(Phase::Table);
     let table = match engine.use_table(job.request.position.geometry()) {
         Ok(table) => table,
         Err(error) => {
@@ -161,6 +166,7 @@ fn run_job(engine: &Engine, job: &Arc<Job>) {
     if engine.is_stopping() {
         running.control.stop.store(true, Relaxed);
     }
+    let mut is_first = false;
     let mut begun = Ok(job.clone());
     for left in engine.jobs.left_running(job.id) {
         // The turn was another's when the daemon stopped.
@@ -174,6 +180,7 @@ fn run_job(engine: &Engine, job: &Arc<Job>) {
         engine.jobs.update(job.id, &[], |job| match job.data.state {
             State::Queued => {
                 job.data.state = State::Running;
+                is_first = job.data.started_at.is_none();
                 job.data.started_at.get_or_insert_with(now_rfc3339);
                 Ok(true)
             }
@@ -184,12 +191,17 @@ fn run_job(engine: &Engine, job: &Arc<Job>) {
     match begun {
         Ok(job) => {
             tracing::info!(job = job.id, board = job.request.position.geometry().name(), kind = job.request.kind.name(), "running");
+            if is_first {
+                engine.metrics.job_started(&job);
+            }
+            engine.pulse.enter(Phase::Search);
             let end = catch_unwind(AssertUnwindSafe(|| search(engine, &table, &job, &running))).unwrap_or_else(|panic| {
                 let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned()).or_else(|| panic.downcast_ref::<String>().cloned());
                 End::Fault(format!("the search panicked: {}", text.unwrap_or_default()))
             });
             // A cancelled or failed run leaves lemmas too; the checkpoint of a finished one comes next.
             engine.set_unsaved();
+            engine.pulse.enter(Phase::Store);
             finish(engine, &job, &running, end);
         }
         Err(JobError::Conflict { .. }) => {}
@@ -288,6 +300,7 @@ fn store_end(engine: &Engine, job: &Job, running: &Running, end: &End) -> Result
     }
     if changed {
         engine.metrics.job_finished(ended.data.state);
+        engine.metrics.job_ran(&ended);
     }
     tracing::info!(job = job.id, state = ended.data.state.name(), "the job ended");
     Ok(())

@@ -29,6 +29,12 @@ pub fn parse_time(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Seconds since the epoch of a time as [`now_rfc3339`] writes it.
+pub fn unix_seconds(rfc3339: &str) -> Option<f64> {
+    let time = humantime::parse_rfc3339(rfc3339).ok()?;
+    time.duration_since(SystemTime::UNIX_EPOCH).ok().map(|since| since.as_secs_f64())
+}
+
 /// The smallest and the largest table that makes sense here: refuses what would not fit the memory.
 pub fn check_table_size(bytes: u64) -> Result<(), String> {
     if bytes < MIN_TABLE_BYTES {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicU64;
 use superko::certificate::{Source, write_verified};
 use superko_check::Error;
 use superko_rules::{Color, Game, Move, parse_board_size};
@@ -83,7 +84,7 @@ fn certificate_of(game: &Game, komi: Komi, dir: &Path) -> Option<(Color, Vec<u8>
         let path = dir.join("one.sgc");
         let statement = Statement { game, komi, winner };
         let (options, limits) = (Options::default(), Limits::default());
-        let source = Source { table: &table, memory_bytes: 64 << 20, options, limits, control: &control };
+        let source = Source { table: &table, memory_bytes: 64 << 20, options, limits, control: &control, records: &AtomicU64::new(0) };
         write_verified(&path, &source, &statement).expect("a certificate");
         Some((winner, plain(&path)))
     })
@@ -354,7 +355,7 @@ fn memory_is_bounded() {
             let control = Control::default();
             let (winner, _) = solve(&table, &game, komi, Limits::default(), &control).verdict.expect("proved");
             let (options, limits) = (Options::default(), Limits::default());
-            let source = Source { table: &table, memory_bytes, options, limits, control: &control };
+            let source = Source { table: &table, memory_bytes, options, limits, control: &control, records: &AtomicU64::new(0) };
             write_verified(&dir.path().join("one.sgc"), &source, &Statement { game: &game, komi, winner })
         })
     };

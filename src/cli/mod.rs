@@ -4,6 +4,7 @@ mod bench;
 mod campaign;
 mod check;
 mod compare;
+mod install;
 mod job;
 mod openapi;
 mod prior;
@@ -29,7 +30,7 @@ use superko_search::Options;
 
 /// Proves who wins small-board Go under positional superko.
 #[derive(Debug, Parser)]
-#[command(name = "superko", version)]
+#[command(name = "superko", version, after_long_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -69,7 +70,17 @@ enum Command {
     Token(token::Command),
     /// Print the OpenAPI description of the HTTP API
     Openapi,
+    /// Print the completions of a shell
+    Completions(install::Completions),
+    /// Print a manual page, for `man -l -`
+    Man(install::Man),
+    /// Print the systemd unit, or one of its drop-ins
+    Unit(install::Unit),
 }
+
+/// As the help and the manual page tell.
+const EXIT_CODES: &str =
+    "Exit codes: 0 proved, or done; 2 bad input; 3 no verdict, because a limit was reached or it was interrupted; 1 anything else.";
 
 /// Exit code: proved, or done.
 const PROVED: u8 = 0;
@@ -127,6 +138,9 @@ pub fn main() -> ExitCode {
         Command::Store(command) => store::run(&command),
         Command::Token(command) => token::run(&command),
         Command::Openapi => openapi::run(),
+        Command::Completions(arguments) => install::completions(&arguments),
+        Command::Man(arguments) => install::man(&arguments),
+        Command::Unit(arguments) => install::unit(&arguments),
     };
     match done {
         Ok(_) if OUTPUT_LOST.load(Relaxed) => ExitCode::from(FAILED),
@@ -141,11 +155,16 @@ pub fn main() -> ExitCode {
 /// Set when standard output did not take all that was printed.
 static OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
 
-/// Prints one line to standard output. A closed pipe is no reason to fail; a full disk is one, at the end.
+/// Prints one line to standard output.
 fn print_line(text: &str) {
+    print_text(&format!("{text}\n"));
+}
+
+/// Prints to standard output. A closed pipe is no reason to fail; a full disk is one, at the end.
+fn print_text(text: &str) {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
-    let printed = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     if let Err(error) = printed
         && error.kind() != std::io::ErrorKind::BrokenPipe
         && !OUTPUT_LOST.swap(true, Relaxed)

@@ -5,6 +5,7 @@ use crate::certificate::{CertificateError, CertificateReport, Source, check_targ
 use crate::report::{Counts, SolveReport};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 use superko_rules::Color;
 use superko_search::{Control, ExportError, Komi, Limits, Options, Statement, Stop, solve_with};
@@ -71,7 +72,14 @@ pub fn run(arguments: &Arguments) -> Result<u8, Failure> {
         let statement = Statement { game: &position.game, komi, winner };
         // Counters of its own, for the progress of the new search.
         let control = Control::default();
-        let source = Source { table: &table, memory_bytes: settings.table_bytes, options: settings.options, limits, control: &control };
+        let source = Source {
+            table: &table,
+            memory_bytes: settings.table_bytes,
+            options: settings.options,
+            limits,
+            control: &control,
+            records: &AtomicU64::new(0),
+        };
         let write = || write_verified(path, &source, &statement);
         let written = run::search(&format!("certificate of {label}"), &control, write)?;
         match written {

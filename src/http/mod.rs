@@ -22,6 +22,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use problem::Problem;
+use prometheus::IntGauge;
 use serde_json::json;
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -130,11 +131,13 @@ async fn observe(State(engine): State<Arc<Engine>>, request: Request, next: Next
     let started = Instant::now();
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let in_flight = InFlight::of(&engine.metrics.http_in_flight);
     let route = route.as_deref().unwrap_or("unmatched");
     let id = choose_id(&request);
     let header = HeaderValue::from_str(&id);
     let span = tracing::error_span!("request", id, %method, route);
     let mut response = REQUEST_ID.scope(id, next.run(request)).instrument(span.clone()).await;
+    drop(in_flight);
     let (status, elapsed) = (response.status().as_u16(), started.elapsed());
     engine.metrics.http(method.as_str(), route, status, elapsed);
     span.in_scope(|| tracing::debug!(status, elapsed_seconds = elapsed.as_secs_f64(), "answered"));
@@ -142,6 +145,22 @@ async fn observe(State(engine): State<Arc<Engine>>, request: Request, next: Next
         response.headers_mut().insert(X_REQUEST_ID, header);
     }
     response
+}
+
+/// One in a gauge for as long as it lives: a client that goes away ends a handler in the middle.
+struct InFlight(IntGauge);
+
+impl InFlight {
+    fn of(gauge: &IntGauge) -> InFlight {
+        gauge.inc();
+        InFlight(gauge.clone())
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
 }
 
 /// Refuses changes that a web page of an origin that is neither this server's nor configured sends through a browser on this machine:

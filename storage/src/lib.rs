@@ -18,8 +18,8 @@ mod words;
 pub use inspect::{Content, Found, Inspector};
 #[cfg(feature = "store")]
 pub use store::{
-    CampaignRecord, CheckpointRecord, CheckpointReport, JobRecord, LOCK_FILE, PendingCheckpoint, ProofRecord, RESTORE_PART, RestoreReport,
-    Store, StoreError, StoreTable, disk_free_bytes, lock_directory,
+    CampaignRecord, CheckpointRecord, CheckpointReport, FamilyGauges, JobRecord, LOCK_FILE, PendingCheckpoint, ProofRecord, RESTORE_PART,
+    RestoreReport, Store, StoreError, StoreGauges, StoreTable, disk_free_bytes, lock_directory,
 };
 pub use table::{MappedTable, TableError, TableOccupancy, TableOrigin};
 

@@ -6,7 +6,10 @@
 use crate::codec;
 use crate::table::MappedTable;
 use rocksdb::checkpoint::Checkpoint;
-use rocksdb::{ColumnFamily, ColumnFamilyDescriptor, DB, Direction, IteratorMode, Options, ReadOptions, WriteBatch, WriteOptions};
+use rocksdb::statistics::{StatsLevel, Ticker};
+use rocksdb::{
+    CStrLike, ColumnFamily, ColumnFamilyDescriptor, DB, Direction, IteratorMode, Options, ReadOptions, WriteBatch, WriteOptions, properties,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::fs::{File, OpenOptions};
@@ -199,6 +202,44 @@ pub struct RestoreReport {
     pub seconds: f64,
 }
 
+/// What RocksDB says of one family.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FamilyGauges {
+    /// Its name.
+    pub name: &'static str,
+    /// What RocksDB expects to rewrite until its levels are in order.
+    pub pending_compaction_bytes: u64,
+    /// Memory of what is not in files yet.
+    pub memtable_bytes: u64,
+    /// Files of level 0; with many of them writes are slowed down.
+    pub level0_files: u64,
+    /// Size of its files.
+    pub file_bytes: u64,
+    /// Flushes and compactions that failed.
+    pub background_errors: u64,
+}
+
+/// What RocksDB says of itself; counts are since the store was opened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoreGauges {
+    /// One for each family.
+    pub families: Vec<FamilyGauges>,
+    /// Whether writes wait for a compaction right now.
+    pub writes_stopped: bool,
+    /// Time that writes have waited for flushes and compactions.
+    pub stalled: Duration,
+    /// Bytes written to the log.
+    pub log_bytes: u64,
+    /// Bytes written to new files.
+    pub flushed_bytes: u64,
+    /// Bytes written again by compactions.
+    pub compacted_bytes: u64,
+    /// Blocks found in memory.
+    pub cache_hits: u64,
+    /// Blocks read from files.
+    pub cache_misses: u64,
+}
+
 #[derive(Serialize, Deserialize)]
 struct StoredJob {
     open: bool,
@@ -206,11 +247,14 @@ struct StoredJob {
 }
 
 /// The open store; holds the data directory's lock.
-#[derive(Debug)]
 pub struct Store {
     db: DB,
+    /// Kept for its counters.
+    options: Options,
     /// Lemmas that views could not read.
     read_errors: AtomicU64,
+    /// Grows with every step of checkpoints and restores.
+    progress: AtomicU64,
     /// The last write failed.
     refuses_writes: AtomicBool,
     directory: PathBuf,
@@ -219,6 +263,12 @@ pub struct Store {
     /// The file that tells what is known to be on disk, and what it tells.
     mark: Mutex<(Option<File>, Mark)>,
     _lock: File,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("path", &self.db.path()).finish_non_exhaustive()
+    }
 }
 
 impl Store {
@@ -240,6 +290,8 @@ impl Store {
         options.set_max_background_jobs(2);
         options.set_keep_log_file_num(4);
         options.set_max_total_wal_size(256 << 20);
+        options.enable_statistics();
+        options.set_statistics_level(StatsLevel::ExceptHistogramOrTimers);
         let fresh = !path.join("CURRENT").exists() || check_origin(directory, &path, &options)?;
         options.create_if_missing(true);
         options.create_missing_column_families(true);
@@ -247,7 +299,9 @@ impl Store {
         let db = DB::open_cf_descriptors(&options, &path, families)?;
         let store = Store {
             db,
+            options,
             read_errors: AtomicU64::new(0),
+            progress: AtomicU64::new(0),
             refuses_writes: AtomicBool::new(false),
             directory: directory.to_owned(),
             least_free: AtomicU64::new(0),
@@ -447,6 +501,7 @@ impl Store {
     pub fn begin_checkpoint<'a>(&'a self, table: &'a MappedTable) -> Result<PendingCheckpoint<'a>, StoreError> {
         let started = Instant::now();
         self.check_space()?;
+        self.progress.fetch_add(1, Relaxed);
         let geometry = table.geometry();
         let sequence = self.last_checkpoint()?.map_or(1, |record| record.sequence + 1);
         let mut pending = PendingCheckpoint {
@@ -468,6 +523,7 @@ impl Store {
             full_key.extend_from_slice(&payload[..2]);
             pending.batch.put_cf(family, &full_key, codec::seal("lemmas", &full_key, &payload));
             pending.lemmas += 1;
+            self.progress.fetch_add(1, Relaxed);
             if pending.batch.size_in_bytes() >= BATCH_BYTES {
                 pending.bytes += pending.batch.size_in_bytes() as u64;
                 self.check_space()?;
@@ -558,6 +614,7 @@ impl Store {
             reading.set_readahead_size(1 << 20);
             for entry in self.db.iterator_cf_opt(self.family("lemmas"), reading, IteratorMode::From(prefix, Direction::Forward)) {
                 let (key, value) = entry?;
+                self.progress.fetch_add(1, Relaxed);
                 if !key.starts_with(prefix) {
                     break;
                 }
@@ -571,6 +628,42 @@ impl Store {
             Ok::<(), StoreError>(())
         })?;
         Ok((lemmas.into_inner(), refused.into_inner()))
+    }
+
+    /// Grows with every record that a checkpoint or a restore handles: while one of them goes on, it changes.
+    pub fn progress(&self) -> u64 {
+        self.progress.load(Relaxed)
+    }
+
+    /// A number that RocksDB keeps of a family; 0 for what it does not know.
+    fn property(&self, family: &ColumnFamily, name: impl CStrLike) -> u64 {
+        self.db.property_int_value_cf(family, name).ok().flatten().unwrap_or(0)
+    }
+
+    /// What RocksDB says of itself. Reads memory only, so that every scrape may ask.
+    pub fn gauges(&self) -> StoreGauges {
+        let families = FAMILIES.map(|name| {
+            let family = self.family(name);
+            FamilyGauges {
+                name,
+                pending_compaction_bytes: self.property(family, properties::ESTIMATE_PENDING_COMPACTION_BYTES),
+                memtable_bytes: self.property(family, properties::CUR_SIZE_ALL_MEM_TABLES),
+                level0_files: self.property(family, properties::num_files_at_level(0)),
+                file_bytes: self.property(family, properties::LIVE_SST_FILES_SIZE),
+                background_errors: self.property(family, properties::BACKGROUND_ERRORS),
+            }
+        });
+        let counted = |ticker| self.options.get_ticker_count(ticker);
+        StoreGauges {
+            families: families.into(),
+            writes_stopped: self.property(self.family("metadata"), properties::IS_WRITE_STOPPED) != 0,
+            stalled: Duration::from_micros(counted(Ticker::StallMicros)),
+            log_bytes: counted(Ticker::WalFileBytes),
+            flushed_bytes: counted(Ticker::FlushWriteBytes),
+            compacted_bytes: counted(Ticker::CompactWriteBytes),
+            cache_hits: counted(Ticker::BlockCacheHit),
+            cache_misses: counted(Ticker::BlockCacheMiss),
+        }
     }
 
     /// Lemmas that views could not read since the store was opened, because RocksDB failed or a record is damaged.
@@ -651,6 +744,7 @@ impl PendingCheckpoint<'_> {
         let mut options = WriteOptions::default();
         options.set_sync(true);
         store.noted(store.db.write_opt(batch, &options))?;
+        store.progress.fetch_add(1, Relaxed);
         self.committed = true;
         // The checkpoint is made, whatever comes of the mark; the next one tells.
         let _ = store.mark();

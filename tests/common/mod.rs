@@ -120,30 +120,43 @@ impl Daemon {
 
     /// Starts a daemon that listens on this address.
     pub fn start_on(dir: &Path, config: &str, listen: &str) -> Daemon {
-        let mut daemon = Daemon::spawn_on(dir, config, &[], listen);
+        let mut daemon = Daemon::launch(dir, config, listen, |_| ());
+        assert!(daemon.is_ready(), "the daemon ended while it started");
+        daemon
+    }
+
+    /// Starts a daemon whose command is changed before.
+    pub fn start_changed(dir: &Path, config: &str, change: impl FnOnce(&mut Command)) -> Daemon {
+        let mut daemon = Daemon::launch(dir, config, "127.0.0.1:0", change);
         assert!(daemon.is_ready(), "the daemon ended while it started");
         daemon
     }
 
     /// Starts a daemon with this configuration file and these environment variables, and does not wait for it.
     pub fn spawn(dir: &Path, config: &str, environment: &[(&str, String)]) -> Daemon {
-        Daemon::spawn_on(dir, config, environment, "127.0.0.1:0")
+        Daemon::launch(dir, config, "127.0.0.1:0", |command| {
+            command.envs(environment.iter().map(|(name, value)| (name, value)));
+        })
     }
 
-    fn spawn_on(dir: &Path, config: &str, environment: &[(&str, String)], listen: &str) -> Daemon {
+    fn launch(dir: &Path, config: &str, listen: &str, change: impl FnOnce(&mut Command)) -> Daemon {
         let (file, log) = (dir.join("test.toml"), dir.join("log"));
         std::fs::write(&file, config).expect("the configuration");
-        let child = Command::new(env!("CARGO_BIN_EXE_superko"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_superko"));
+        command
             .args(["serve", "--listen", listen, "--config"])
             .arg(&file)
             .arg("--data")
             .arg(dir.join("data"))
-            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
-            .stderr(File::create(&log).expect("the log"))
-            .spawn()
-            .expect("the daemon starts");
-        Daemon { process: Guard(child), log, port: 0 }
+            .stderr(File::create(&log).expect("the log"));
+        change(&mut command);
+        Daemon { process: Guard(command.spawn().expect("the daemon starts")), log, port: 0 }
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.process.0.id()
     }
 
     /// Waits until it is ready; false if it ended before.
