@@ -58,3 +58,17 @@ groff groff-base the test of the manual pages is skipped
 zsh zsh the completions for zsh are not tested
 fish fish the completions for fish are not tested
 END
+
+# A program of Python's packages has a place of its own; the version is fixed, so that it finds the same tomorrow.
+schemathesis=4.32.5
+venv=target/schemathesis
+cd "$(dirname "$0")/.."
+if command -v python3 >/dev/null && ! "$venv/bin/schemathesis" --version 2>/dev/null | grep -qwF "$schemathesis"; then
+    echo "setup: installing schemathesis $schemathesis into $venv"
+    python3 -c 'import ensurepip' 2>/dev/null || apt_install python3-venv || true
+    rm -rf "$venv"
+    { python3 -m venv "$venv" && "$venv/bin/pip" install -q --disable-pip-version-check "schemathesis==$schemathesis"; } || {
+        rm -rf "$venv"
+        echo "setup: NOTE: schemathesis cannot be installed: the test that looks for undocumented answers is skipped"
+    }
+fi

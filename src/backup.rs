@@ -82,9 +82,10 @@ struct List {
 }
 
 /// What was backed up or restored.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
 pub struct BackupReport {
     /// Where it lies.
+    #[schema(value_type = String)]
     pub directory: PathBuf,
     /// When the backup was made, RFC 3339.
     pub created_at: String,
@@ -92,6 +93,7 @@ pub struct BackupReport {
     pub files: u64,
     /// Their bytes.
     #[serde(with = "counter")]
+    #[schema(value_type = crate::schema::Counter)]
     pub bytes: u64,
     /// What was found in it when it was read once more.
     pub verification: Verification,
@@ -100,7 +102,7 @@ pub struct BackupReport {
 }
 
 /// What a verification found.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Verification {
     /// Records read, by family.
     pub records: BTreeMap<&'static str, u64>,

@@ -9,6 +9,7 @@ use crate::position::{FieldError, Position, escape, shown, vertices};
 use crate::proofs::ProofId;
 use crate::report::{Counts, Step, ValueProgress, bounds_of, winner_within};
 use crate::request::{JobLimits, JobRequest, Kind, limits_json, read_flag, read_label, read_limits, read_priority};
+use crate::schema;
 use crate::units::now_rfc3339;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -17,6 +18,7 @@ use std::sync::{Arc, PoisonError};
 use superko_rules::{Color, Game, Geometry, Move};
 use superko_search::{Bounds, Komi};
 use superko_storage::CampaignRecord;
+use utoipa::ToSchema;
 
 /// Version of the campaign body in the store.
 const BODY_VERSION: u32 = 1;
@@ -28,6 +30,37 @@ const MAX_LINES: usize = 500;
 const MAX_SPLIT: usize = 3;
 
 const FIELDS: [&str; 10] = ["board", "moves", "setup", "priority", "limits", "label", "split", "certificate", "verify", "all_moves"];
+
+/// A campaign as a client asks for it.
+// For the description of the API; `CampaignRequest::from_json` reads the body, with better errors than serde's.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"board": "3x3", "split": 1, "label": "first"}))]
+pub struct CampaignSubmission {
+    /// `ROWSxCOLUMNS`, to 8x8, and lines and two or three rows of up to 64 points.
+    #[schema(pattern = "^[1-9][0-9]?[xX][1-9][0-9]?$", example = "3x3")]
+    pub board: String,
+    /// From the start, or from the diagram.
+    pub moves: Option<schema::Moves>,
+    /// To start from a diagram.
+    pub setup: Option<schema::Setup>,
+    /// Of its jobs: higher goes first; 0 if left out.
+    pub priority: Option<i32>,
+    /// When each of its jobs gives up.
+    pub limits: Option<schema::LimitsRequest>,
+    /// Free text to find it by.
+    #[schema(max_length = 200)]
+    pub label: Option<String>,
+    /// After how many moves a proof is split into jobs; 0 if left out, for not at all.
+    #[schema(minimum = 0, maximum = 3)]
+    pub split: Option<u8>,
+    /// Whether to write the value's proofs as certificates.
+    pub certificate: Option<bool>,
+    /// Whether to have the certificates checked; needs `certificate`.
+    pub verify: Option<bool>,
+    /// Whether to find all optimal first moves; true if left out.
+    pub all_moves: Option<bool>,
+}
 
 /// A validated campaign request.
 #[derive(Clone, Debug)]
@@ -720,6 +753,13 @@ mod tests {
         let bounds = bounds_of(Some((winner, margin)), request.position.geometry().points());
         job.data.bounds = (bounds.lower, bounds.upper);
         Arc::new(job)
+    }
+
+    #[test]
+    fn the_description_has_every_field() {
+        let body: CampaignSubmission = serde_json::from_value(json!({"board": "2x2"})).expect("the least that is needed");
+        let described = serde_json::to_value(body).expect("JSON");
+        assert_eq!(described.as_object().expect("an object").keys().collect::<Vec<_>>(), FIELDS);
     }
 
     #[test]

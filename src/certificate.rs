@@ -1,6 +1,7 @@
 //! Certificate files: written from a finished solve, compressed, and checked.
 
 use crate::report::counter;
+use crate::schema::Counter;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -12,30 +13,38 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use superko_rules::{Board, Color, board_rows};
 use superko_search::{Control, ExportError, Limits, Options, Statement, Table, export};
 use superko_storage::{MappedTable, TableOccupancy};
+use utoipa::ToSchema;
 
 /// Of zstd's 1 to 22. Level 19 takes a tenth less room and ten times as long.
 const COMPRESSION: i32 = 9;
 
 /// What is known of a certificate that was written.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Certificate)]
 pub struct CertificateReport {
     /// Lemmas.
     #[serde(with = "counter")]
+    #[schema(value_type = Counter)]
     pub lemmas: u64,
     /// Bytes of the file.
     #[serde(with = "counter")]
+    #[schema(value_type = Counter)]
     pub bytes: u64,
     /// Bytes before compression.
     #[serde(with = "counter")]
+    #[schema(value_type = Counter)]
     pub uncompressed_bytes: u64,
     /// Expansions spent on what the table no longer had.
     #[serde(with = "counter")]
+    #[schema(value_type = Counter)]
     pub expansions: u64,
     /// SHA-256 of the file, in hexadecimal.
     pub sha256: String,
     /// Whether the checker accepts it as a proof of the statement; null if it was not asked.
+    #[schema(required)]
     pub verified: Option<bool>,
     /// The checker that was asked, and its version.
+    #[schema(required)]
     pub checker: Option<String>,
     /// Why the certificate was rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]

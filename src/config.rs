@@ -1,9 +1,12 @@
 //! The daemon's configuration: `config/superko.toml`, then the flags of `superko serve`.
 
+use crate::access::{Access, Class, RateLimits, Tokens};
 use crate::units;
+use axum::http::{HeaderValue, Uri};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use superko_search::Prior;
 use tracing::level_filters::LevelFilter;
@@ -12,8 +15,26 @@ use tracing::level_filters::LevelFilter;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Address of the HTTP server; loopback only.
+    /// Address of the HTTP server; loopback only without tokens.
     pub listen: String,
+    /// File of the access tokens.
+    pub tokens_file: String,
+    /// Whether reading needs no token.
+    pub read_open: bool,
+    /// Origins of web pages that may use the API.
+    pub cors_origins: Vec<String>,
+    /// Look-ups of one client.
+    pub rate_look_ups_per_minute: u32,
+    /// Submissions and changes of one client.
+    pub rate_submissions_per_minute: u32,
+    /// Certificates fetched or verified by one client.
+    pub rate_certificates_per_minute: u32,
+    /// Administration by one client.
+    pub rate_admin_per_minute: u32,
+    /// Most open connections.
+    pub max_connections: usize,
+    /// Longest time for a request's head, for its body, and between two requests of a connection.
+    pub request_timeout_seconds: u64,
     /// Directory of the store and the tables.
     pub data_dir: PathBuf,
     /// Size of the mapped table.
@@ -42,6 +63,15 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             listen: "127.0.0.1:7465".to_owned(),
+            tokens_file: String::new(),
+            read_open: false,
+            cors_origins: Vec::new(),
+            rate_look_ups_per_minute: 60_000,
+            rate_submissions_per_minute: 12_000,
+            rate_certificates_per_minute: 1200,
+            rate_admin_per_minute: 600,
+            max_connections: 512,
+            request_timeout_seconds: 30,
             data_dir: PathBuf::from("data"),
             table: "1GiB".to_owned(),
             certificate_memory: "1GiB".to_owned(),
@@ -62,6 +92,14 @@ impl Default for Config {
 pub struct Settings {
     /// Where to listen.
     pub listen: SocketAddr,
+    /// Who may do what, and how often.
+    pub access: Access,
+    /// Origins of web pages that may use the API.
+    pub cors_origins: Arc<[HeaderValue]>,
+    /// Most open connections.
+    pub max_connections: usize,
+    /// Longest time for a request's head, for its body, and between two requests of a connection.
+    pub request_timeout: Duration,
     /// Where everything durable lies.
     pub data_dir: PathBuf,
     /// Size of the mapped table.
@@ -103,10 +141,25 @@ impl Config {
             .listen
             .parse()
             .map_err(|_| format!("listen {:?} is not valid: expected ADDRESS:PORT such as 127.0.0.1:7465", self.listen))?;
-        if !listen.ip().is_loopback() {
+        let tokens = Tokens::new(tokens_path(&self.tokens_file)?, self.read_open)?;
+        if !listen.ip().is_loopback() && !tokens.are_asked_for() {
             return Err(format!(
-                "listen {listen} is not a loopback address: this version has no access tokens, so it serves this machine only; use 127.0.0.1:7465"
+                "listen {listen} is not a loopback address, and there are no access tokens: set tokens_file (superko token new makes a token), \
+                 or use 127.0.0.1:7465, which serves this machine only"
             ));
+        }
+        let cors_origins = self.cors_origins.iter().map(|origin| read_origin(origin)).collect::<Result<_, _>>()?;
+        let rates = Class::ALL.map(|class| match class {
+            Class::LookUp => self.rate_look_ups_per_minute,
+            Class::Submit => self.rate_submissions_per_minute,
+            Class::Certificate => self.rate_certificates_per_minute,
+            Class::Admin => self.rate_admin_per_minute,
+        });
+        if self.max_connections == 0 {
+            return Err("max_connections 0 is not valid: expected at least 1".to_owned());
+        }
+        if !(1..=3600).contains(&self.request_timeout_seconds) {
+            return Err(format!("request_timeout_seconds {} is not valid: expected 1 to 3600", self.request_timeout_seconds));
         }
         let size = |name: &str, text: &str| {
             let bytes = units::parse_size(text).and_then(|bytes| units::check_table_size(bytes).map(|()| bytes));
@@ -139,6 +192,10 @@ impl Config {
         };
         Ok(Settings {
             listen,
+            access: Access { tokens: Arc::new(tokens), limits: Arc::new(RateLimits::new(rates)) },
+            cors_origins,
+            max_connections: self.max_connections,
+            request_timeout: Duration::from_secs(self.request_timeout_seconds),
             data_dir: self.data_dir.clone(),
             table_bytes,
             certificate_bytes,
@@ -152,6 +209,28 @@ impl Config {
             log,
         })
     }
+}
+
+/// Path of the tokens file; systemd says in a variable where the credentials of a service are.
+fn tokens_path(text: &str) -> Result<Option<PathBuf>, String> {
+    const CREDENTIALS: &str = "${CREDENTIALS_DIRECTORY}/";
+    let Some(name) = text.strip_prefix(CREDENTIALS) else { return Ok(Some(PathBuf::from(text)).filter(|_| !text.is_empty())) };
+    let directory = std::env::var_os("CREDENTIALS_DIRECTORY")
+        .ok_or_else(|| format!("tokens_file {text:?}: CREDENTIALS_DIRECTORY is not set: expected a unit with LoadCredential="))?;
+    Ok(Some(Path::new(&directory).join(name)))
+}
+
+/// An origin as browsers send it.
+fn read_origin(text: &str) -> Result<HeaderValue, String> {
+    let error =
+        || format!("cors_origins {text:?} is not valid: expected the scheme, host and port of a page, such as \"https://go.example:8443\"");
+    let uri: Uri = text.parse().map_err(|_| error())?;
+    let host = uri.authority().filter(|authority| !authority.as_str().contains('@')).ok_or_else(error)?;
+    let origin = format!("{}://{host}", uri.scheme_str().filter(|scheme| ["http", "https"].contains(scheme)).ok_or_else(error)?);
+    if origin != text || text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Err(error());
+    }
+    HeaderValue::from_str(text).map_err(|_| error())
 }
 
 #[cfg(test)]
@@ -181,6 +260,17 @@ mod tests {
             ("lisen = \"127.0.0.1:1\"", "lisen"),
             ("max_queue = \"many\"", "max_queue"),
             ("listen = \"0.0.0.0:7465\"", "0.0.0.0:7465 is not a loopback"),
+            ("listen = \"0.0.0.0:7465\"\nread_open = true", "tokens_file"),
+            ("tokens_file = \"no-such-file\"", "tokens_file no-such-file"),
+            ("tokens_file = \"Cargo.toml\"", "tokens_file Cargo.toml: line 1"),
+            ("tokens_file = \"${CREDENTIALS_DIRECTORY}/tokens\"", "LoadCredential"),
+            ("cors_origins = [\"*\"]", "cors_origins \"*\""),
+            ("cors_origins = [\"https://go.example/\"]", "https://go.example/"),
+            ("cors_origins = [\"go.example\"]", "go.example"),
+            ("cors_origins = [\"https://Go.example\"]", "Go.example"),
+            ("rate_look_ups_per_minute = -1", "rate_look_ups_per_minute"),
+            ("max_connections = 0", "max_connections 0"),
+            ("request_timeout_seconds = 0", "request_timeout_seconds 0"),
             ("listen = \"localhost\"", "localhost"),
             ("table = \"1000GB\"", "1000GB"),
             ("table = \"900000TiB\"", "memory"),

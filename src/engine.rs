@@ -47,7 +47,7 @@ pub enum Yield {
 }
 
 /// What a run is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
     /// To prove something.

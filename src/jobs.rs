@@ -8,6 +8,7 @@ use crate::events::Events;
 use crate::proofs::ProofId;
 use crate::report::{Counts, SolveReport, Step, counter, serialize_bounds};
 use crate::request::{JobLimits, JobRequest, Kind, limits_json};
+use crate::schema;
 use crate::units::now_rfc3339;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -18,13 +19,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 use superko_search::Bounds;
 use superko_storage::{CampaignRecord, CheckpointReport, JobRecord, PendingCheckpoint, ProofRecord, Store};
+use utoipa::ToSchema;
 
 /// Version of the job body in the store.
 const BODY_VERSION: u32 = 1;
 
 /// Where a job stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = JobState)]
 pub enum State {
     /// Waiting for the solver.
     Queued,
@@ -574,13 +577,16 @@ impl Jobs {
 }
 
 /// Progress of a job as clients see it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Progress)]
 pub struct ProgressView {
     /// Over all runs.
     #[serde(with = "counter")]
+    #[schema(value_type = schema::Counter)]
     pub expansions: u64,
     /// Over all runs.
     #[serde(with = "counter")]
+    #[schema(value_type = schema::Counter)]
     pub distinct_nodes: u64,
     /// Expansions for each distinct node.
     pub revisit_factor: f64,
@@ -590,63 +596,80 @@ pub struct ProgressView {
     pub elapsed_seconds: f64,
     /// What of `expansions` a restart keeps at least.
     #[serde(with = "counter")]
+    #[schema(value_type = schema::Counter)]
     pub checkpoint_expansions: u64,
     /// The komi being solved right now.
+    #[schema(required)]
     pub current_komi: Option<f64>,
     /// What the job is about right now; null unless it runs.
+    #[schema(required)]
     pub stage: Option<Stage>,
 }
 
 /// A job as clients see it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Job)]
 pub struct JobView<'a> {
     /// Names the job in the API.
     pub id: u64,
     /// `solve` or `value`.
+    #[schema(value_type = Kind)]
     pub kind: &'static str,
     /// `ROWSxCOLUMNS`.
     pub board: String,
     /// Null for a value job.
+    #[schema(required)]
     pub komi: Option<f64>,
     /// The start diagram, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::Setup>)]
     pub setup: Option<Value>,
     /// Vertices from the start.
     pub moves: Vec<String>,
     /// Where it stands.
     pub state: State,
     /// Free text of the client.
+    #[schema(value_type = Option<String>, required)]
     pub label: &'a Option<String>,
     /// Higher goes first.
     pub priority: i32,
     /// When to give up.
+    #[schema(value_type = schema::Limits)]
     pub limits: Value,
     /// Whether its proofs are to be written as certificates.
     pub certificate: bool,
     /// Whether the checker is to judge the certificates.
     pub verify: bool,
     /// RFC 3339, UTC.
+    #[schema(value_type = String)]
     pub created_at: &'a str,
     /// First start of the search.
+    #[schema(value_type = Option<String>, required)]
     pub started_at: &'a Option<String>,
     /// When it ended.
+    #[schema(value_type = Option<String>, required)]
     pub finished_at: &'a Option<String>,
     /// 1 is next; null unless queued.
+    #[schema(required)]
     pub queue_position: Option<usize>,
     /// Counts so far.
     pub progress: ProgressView,
     /// What is known of Black's margin.
     #[serde(serialize_with = "serialize_bounds")]
+    #[schema(value_type = schema::Bounds)]
     pub bounds: Bounds,
     /// The report, once proved.
+    #[schema(value_type = Option<schema::JobResult>, required)]
     pub result: &'a Option<Box<RawValue>>,
     /// Ids of its proofs.
     pub proofs: Vec<String>,
     /// The campaign that it is a part of.
+    #[schema(required)]
     pub campaign: Option<u64>,
     /// Counts its changes, but for progress; part of its entity tag.
     pub revision: u64,
     /// What went wrong, if it failed.
+    #[schema(value_type = Option<String>, required)]
     pub error: &'a Option<String>,
 }
 

@@ -1,6 +1,7 @@
 //! Superko: a proof server for small-board Go under positional superko. The daemon, the command line and the client.
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod backup;
 pub mod campaigns;
 pub mod certificate;
@@ -18,6 +19,7 @@ pub mod pulse;
 pub mod report;
 pub mod request;
 pub mod scheduler;
+pub mod schema;
 pub mod service;
 pub mod statistics;
 pub mod strict_json;

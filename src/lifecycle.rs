@@ -61,7 +61,7 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
         scheduler::spawn_checkpoints(engine.clone(), settings.checkpoint_interval).map_err(|error| fault("checkpoint thread")(&error))?;
     let monitor = scheduler::spawn_monitor(engine.clone(), settings.turn).map_err(|error| fault("monitor thread")(&error))?;
 
-    let served = runtime.block_on(run(engine.clone(), listener, settings.max_body_bytes, async move {
+    let served = runtime.block_on(run(engine.clone(), listener, &settings, async move {
         tokio::task::spawn_blocking(move || (solver.join().is_ok(), checkpoints.join().is_ok(), monitor.join().is_ok())).await
     }));
     tracing::info!(%address, "the HTTP server has stopped");
@@ -87,19 +87,23 @@ fn close(store: Store) -> Result<(), ServeError> {
 async fn run<T>(
     engine: Arc<Engine>,
     listener: TcpListener,
-    max_body_bytes: usize,
+    settings: &Settings,
     threads: impl Future<Output = T>,
 ) -> Result<(), ServeError> {
     let watch_for = |kind| signal(kind).map_err(|error| fault("signals")(&error));
     let mut stop = Stop { term: watch_for(SignalKind::terminate())?, int: watch_for(SignalKind::interrupt())? };
     let mut on_demand = watch_for(SignalKind::user_defined1())?;
+    let mut hangup = watch_for(SignalKind::hangup())?;
     let address = listener.local_addr().map_err(|error| fault("listen")(&error))?;
     let (close_http, mut closing) = watch::channel(false);
-    let server = axum::serve(listener, http::router(engine.clone(), max_body_bytes)).with_graceful_shutdown(async move {
-        // An error means that the sender is gone, which also ends the server.
-        let _ = closing.changed().await;
+    let (router, served) = (http::router(engine.clone(), settings), settings.clone());
+    let mut server = tokio::spawn(async move {
+        http::serve(listener, router, &served, async move {
+            // An error means that the sender is gone, which also ends the server.
+            let _ = closing.changed().await;
+        })
+        .await;
     });
-    let mut server = tokio::spawn(server.into_future());
     tracing::info!(%address, data = %engine.data_dir.display(), "listening");
 
     let mut failure = None;
@@ -114,6 +118,10 @@ async fn run<T>(
                 // Its failure is logged and shows in /readyz.
                 drop(tokio::task::spawn_blocking(move || engine.checkpoint()));
             }
+            _ = hangup.recv() => match settings.access.tokens.reload() {
+                Ok(tokens) => tracing::info!(tokens, "SIGHUP: the access tokens were read again"),
+                Err(error) => tracing::error!(error, "SIGHUP: the access tokens could not be read; those from before go on counting"),
+            },
             _ = tick.tick(), if !announced => {
                 if engine.is_recovered() {
                     announced = true;

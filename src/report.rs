@@ -2,6 +2,7 @@
 
 use crate::certificate::CertificateReport;
 use crate::position::{Position, vertices};
+use crate::schema;
 use crate::statistics::Statistics;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
@@ -9,6 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use superko_rules::{Color, Geometry, Move};
 use superko_search::{Bounds, Control, Komi, Outcome, SearchStats, ValueSearch};
 use superko_storage::TableOccupancy;
+use utoipa::ToSchema;
 
 /// 64-bit counters travel as strings: JSON readers lose whole numbers past 2^53.
 pub mod counter {
@@ -115,30 +117,37 @@ impl Counts {
 }
 
 /// What `superko solve --json` prints.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SolveReport {
     /// `ROWSxCOLUMNS`.
     pub board: String,
     /// The start diagram, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::Setup>)]
     pub setup: Option<Value>,
     /// Added to White's score.
     pub komi: f64,
     /// Vertices from the start to the position solved.
     pub moves: Vec<String>,
     /// `black` or `white`.
+    #[schema(value_type = schema::Color)]
     pub to_move: String,
     /// `proved` or `unknown`.
+    #[schema(pattern = "^(proved|unknown)$")]
     pub status: String,
     /// `black` or `white`, null if unknown.
+    #[schema(value_type = Option<schema::Color>, required)]
     pub winner: Option<String>,
     /// The winner's move if the winner is to move.
+    #[schema(required)]
     pub best_move: Option<String>,
     /// Calls of the recursive procedure.
     #[serde(with = "counter")]
+    #[schema(value_type = schema::Counter)]
     pub expansions: u64,
     /// Positions expanded for the first time.
     #[serde(with = "counter")]
+    #[schema(value_type = schema::Counter)]
     pub distinct_nodes: u64,
     /// Expansions for each distinct node.
     pub revisit_factor: f64,
@@ -150,12 +159,15 @@ pub struct SolveReport {
     pub threads: usize,
     /// Size of the table.
     #[serde(with = "counter")]
+    #[schema(value_type = schema::Counter)]
     pub table_bytes: u64,
     /// Bytes written for the sets of lemmas since the table was opened; parts that several lemmas share count once.
     #[serde(default, with = "counter")]
+    #[schema(value_type = schema::Counter)]
     pub sets_new_bytes: u64,
     /// Bytes written again, to keep the sets of costly lemmas in a table that is full.
     #[serde(default, with = "counter")]
+    #[schema(value_type = schema::Counter)]
     pub sets_rewritten_bytes: u64,
     /// A line of best play as far as the stored proofs show it.
     pub principal_variation: Vec<String>,
@@ -167,6 +179,7 @@ pub struct SolveReport {
     pub certificate_error: Option<String>,
     /// Everything else that is counted.
     #[serde(default)]
+    #[schema(value_type = schema::Statistics)]
     pub statistics: Statistics,
 }
 
@@ -201,33 +214,40 @@ impl SolveReport {
 }
 
 /// What `superko value --json` prints.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ValueReport {
     /// `ROWSxCOLUMNS`.
     pub board: String,
     /// The start diagram, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::Setup>)]
     pub setup: Option<Value>,
     /// Vertices from the start.
     pub moves: Vec<String>,
     /// Black's margin under best play, null if unknown.
+    #[schema(required)]
     pub value: Option<i32>,
     /// `proved` or `unknown`.
+    #[schema(pattern = "^(proved|unknown)$")]
     pub status: String,
     /// What is known of the value.
     #[serde(serialize_with = "serialize_bounds")]
+    #[schema(value_type = schema::Bounds)]
     pub bounds: Bounds,
     /// Black's win at value − ½ and White's at value + ½; one of them where the other is trivial; none while unknown.
     pub proofs: Vec<SolveReport>,
     /// Over all proofs and attempts.
     #[serde(with = "counter")]
+    #[schema(value_type = schema::Counter)]
     pub expansions: u64,
     /// Over all proofs and attempts.
     #[serde(with = "counter")]
+    #[schema(value_type = schema::Counter)]
     pub distinct_nodes: u64,
     /// Over all proofs and attempts.
     pub elapsed_seconds: f64,
     /// Over all proofs and attempts.
+    #[schema(value_type = schema::Statistics)]
     pub statistics: Statistics,
 }
 

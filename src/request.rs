@@ -1,12 +1,17 @@
 //! A job as a client asks for it: every field read and checked, unknown ones refused.
 
 use crate::position::{FieldError, Position, escape, read_komi, shown};
+use crate::schema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 use superko_search::Komi;
+use utoipa::ToSchema;
 
 /// What a job is to find out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = JobKind)]
 pub enum Kind {
     /// Who wins at one komi.
     Solve,
@@ -63,6 +68,37 @@ const LIMITS: &str = "expansions, time_seconds and memory_bytes";
 
 /// Longest label, in characters.
 const MAX_LABEL: usize = 200;
+
+/// A job as a client asks for it.
+// For the description of the API; `JobRequest::from_json` reads the body, with better errors than serde's.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({"kind": "value", "board": "3x3", "label": "first"}))]
+pub struct JobSubmission {
+    /// What to find out.
+    pub kind: Kind,
+    /// `ROWSxCOLUMNS`, to 8x8, and lines and two or three rows of up to 64 points.
+    #[schema(pattern = "^[1-9][0-9]?[xX][1-9][0-9]?$", example = "3x3")]
+    pub board: String,
+    /// A half-integer, added to White's score; a solve needs it, a value has none.
+    #[schema(multiple_of = 0.5, example = 0.5)]
+    pub komi: Option<f64>,
+    /// From the start, or from the diagram.
+    pub moves: Option<schema::Moves>,
+    /// To start from a diagram.
+    pub setup: Option<schema::Setup>,
+    /// Higher goes first; 0 if left out.
+    pub priority: Option<i32>,
+    /// When to give up.
+    pub limits: Option<schema::LimitsRequest>,
+    /// Free text to find the job by.
+    #[schema(max_length = 200)]
+    pub label: Option<String>,
+    /// Whether to write the proofs as certificates.
+    pub certificate: Option<bool>,
+    /// Whether to have the certificates checked; needs `certificate`.
+    pub verify: Option<bool>,
+}
 
 impl JobRequest {
     /// Reads a request body; reports one error a field.
@@ -265,6 +301,13 @@ mod tests {
         let errors = JobRequest::from_json(&json!({"kind": "value", "board": "2x2", "komi": 0.5})).expect_err("komi of a value job");
         assert_eq!(errors[0].pointer, "/komi");
         assert_eq!(JobRequest::from_json(&json!([1])).expect_err("an array")[0].pointer, "");
+    }
+
+    #[test]
+    fn the_description_has_every_field() {
+        let body: JobSubmission = serde_json::from_value(json!({"kind": "value", "board": "2x2"})).expect("the least that is needed");
+        let described = serde_json::to_value(body).expect("JSON");
+        assert_eq!(described.as_object().expect("an object").keys().collect::<Vec<_>>(), FIELDS);
     }
 
     #[test]

@@ -94,7 +94,8 @@ fn client(daemon: &Daemon, number: u64, until: Instant, seen: &Mutex<Seen>, paus
 fn many_clients_do_not_hurt_the_solve_or_each_other() {
     let (seconds, clients) = (seconds(), if seconds() >= 60 { 64 } else { 16 });
     let dir = tempfile::tempdir().expect("a directory");
-    let daemon = Daemon::start_with(dir.path(), "threads = 2\nmax_queue = 200\n");
+    let daemon =
+        Daemon::start_with(dir.path(), "threads = 2\nmax_queue = 200\nrate_look_ups_per_minute = 0\nrate_submissions_per_minute = 0\n");
     let known = daemon.submit(&json!({"kind": "value", "board": "3x3"}));
     daemon.wait_until(known, "succeeded");
     let solve = daemon.submit(&json!({"kind": "value", "board": "5x5"}));

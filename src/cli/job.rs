@@ -7,8 +7,12 @@ use crate::units;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use std::io::Write;
+use std::path::PathBuf;
 use std::time::Duration;
 use superko_search::Komi;
+use ureq::SendBody;
+use ureq::http::{HeaderValue, Request};
+use ureq::middleware::MiddlewareNext;
 
 /// Longest time for an answer, unless it may take its time.
 const USUAL: Option<Duration> = Some(Duration::from_secs(30));
@@ -88,6 +92,9 @@ pub struct Server {
     /// Address of the server
     #[arg(long, env = "SUPERKO_SERVER", default_value = "http://127.0.0.1:7465", value_name = "URL")]
     server: String,
+    /// File that holds the access token; else SUPERKO_TOKEN, if the server asks for one
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
     /// Print JSON on standard output
     #[arg(long)]
     pub json: bool,
@@ -189,9 +196,38 @@ pub fn fields(name: &str, value: Value) -> Map<String, Value> {
 }
 
 impl Server {
-    /// What takes longer than `limit` fails.
-    fn agent(limit: Option<Duration>) -> ureq::Agent {
-        ureq::Agent::config_builder().http_status_as_error(false).timeout_global(limit).build().into()
+    /// What takes longer than `limit` fails. Every request has the token, if there is one.
+    fn agent(&self, limit: Option<Duration>) -> Result<ureq::Agent, Failure> {
+        let mut config = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(limit);
+        if let Some(value) = self.authorization()? {
+            config = config.middleware(move |mut request: Request<SendBody<'_>>, next: MiddlewareNext<'_>| {
+                request.headers_mut().insert("authorization", value.clone());
+                next.handle(request)
+            });
+        }
+        Ok(config.build().into())
+    }
+
+    fn authorization(&self) -> Result<Option<HeaderValue>, Failure> {
+        let (what, token) = match &self.token_file {
+            Some(file) => {
+                let what = format!("--token-file {}", file.display());
+                let text = std::fs::read_to_string(file).map_err(|error| Failure::bad_input(format!("{what}: cannot be read: {error}")))?;
+                (what, text)
+            }
+            None => match std::env::var("SUPERKO_TOKEN") {
+                Ok(text) => ("SUPERKO_TOKEN".to_owned(), text),
+                Err(_) => return Ok(None),
+            },
+        };
+        let token = token.trim();
+        if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(Failure::bad_input(format!("{what}: that is no token: expected what `superko token new` prints first")));
+        }
+        let mut value =
+            HeaderValue::from_str(&format!("Bearer {token}")).map_err(|error| Failure::bad_input(format!("{what}: {error}")))?;
+        value.set_sensitive(true);
+        Ok(Some(value))
     }
 
     fn url(&self, path: &str) -> String {
@@ -199,7 +235,7 @@ impl Server {
     }
 
     pub fn get(&self, path: &str, query: &[(&str, String)]) -> Result<Value, Failure> {
-        let mut request = Self::agent(USUAL).get(self.url(path));
+        let mut request = self.agent(USUAL)?.get(self.url(path));
         for (name, value) in query {
             request = request.query(name, value);
         }
@@ -207,7 +243,7 @@ impl Server {
     }
 
     pub fn post(&self, path: &str, body: Option<&Map<String, Value>>, key: Option<&str>) -> Result<Value, Failure> {
-        let mut request = Self::agent(USUAL).post(self.url(path));
+        let mut request = self.agent(USUAL)?.post(self.url(path));
         if let Some(key) = key {
             request = request.header("Idempotency-Key", key);
         }
@@ -218,12 +254,12 @@ impl Server {
     }
 
     pub fn patch(&self, path: &str, body: &Map<String, Value>) -> Result<Value, Failure> {
-        self.answer(Self::agent(USUAL).patch(self.url(path)).send_json(body))
+        self.answer(self.agent(USUAL)?.patch(self.url(path)).send_json(body))
     }
 
     /// Posts what may take its time.
     pub fn post_slowly(&self, path: &str, body: Option<&Map<String, Value>>) -> Result<Value, Failure> {
-        let request = Self::agent(None).post(self.url(path));
+        let request = self.agent(None)?.post(self.url(path));
         self.answer(match body {
             Some(body) => request.send_json(body),
             None => request.send_empty(),
@@ -232,7 +268,7 @@ impl Server {
 
     /// Copies what is at a path; how many bytes that were, and its entity tag.
     pub fn fetch(&self, path: &str, out: &mut dyn Write) -> Result<(u64, String), Failure> {
-        match Self::agent(None).get(self.url(path)).call() {
+        match self.agent(None)?.get(self.url(path)).call() {
             Ok(mut response) if response.status().is_success() => {
                 let tag = response.headers().get("etag").and_then(|tag| tag.to_str().ok()).unwrap_or_default().to_owned();
                 let copied = std::io::copy(&mut response.body_mut().as_reader(), out);

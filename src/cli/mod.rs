@@ -6,6 +6,7 @@ mod check;
 mod compare;
 mod install;
 mod job;
+mod openapi;
 mod prior;
 mod proof;
 mod run;
@@ -13,6 +14,7 @@ mod selftest;
 mod serve;
 mod solve;
 mod store;
+mod token;
 mod value;
 
 use clap::{Args, Parser, Subcommand};
@@ -63,6 +65,11 @@ enum Command {
     /// Back up, restore, verify and measure a data directory
     #[command(subcommand)]
     Store(store::Command),
+    /// Access tokens for a server
+    #[command(subcommand)]
+    Token(token::Command),
+    /// Print the OpenAPI description of the HTTP API
+    Openapi,
     /// Print the completions of a shell
     Completions(install::Completions),
     /// Print a manual page, for `man -l -`
@@ -129,6 +136,8 @@ pub fn main() -> ExitCode {
         Command::Job(command) => job::run(&command),
         Command::Proof(command) => proof::run(&command),
         Command::Store(command) => store::run(&command),
+        Command::Token(command) => token::run(&command),
+        Command::Openapi => openapi::run(),
         Command::Completions(arguments) => install::completions(&arguments),
         Command::Man(arguments) => install::man(&arguments),
         Command::Unit(arguments) => install::unit(&arguments),

@@ -14,7 +14,7 @@ pub struct Arguments {
     /// Directory of everything durable; goes before the file's data_dir
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Address and port, loopback only; goes before the file's listen
+    /// Address and port, loopback only unless there are tokens; goes before the file's listen
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
 }

@@ -3,9 +3,10 @@
 use super::blocking;
 use super::jobs::read_body;
 use super::problem::Problem;
-use crate::backup::{self, BackupError};
+use crate::backup::{self, BackupError, BackupReport};
 use crate::engine::Engine;
 use crate::position::FieldError;
+use crate::schema::BackupRequest;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -17,6 +18,16 @@ use std::sync::Arc;
 use superko_storage::StoreError;
 
 /// `POST /v1/admin/backup`: makes a checkpoint, then a backup of that name in the data directory; 201 with where it lies and what is in it.
+#[utoipa::path(post, path = "/v1/admin/backup", operation_id = "backup", tag = "daemon", summary = "Make a backup in the data directory",
+    request_body = BackupRequest,
+    responses(
+        (status = 201, description = "Where it lies, and what reading it once more found", body = BackupReport),
+        (status = 400, description = "`malformed_json`"),
+        (status = 409, description = "`backup_exists`"),
+        (status = 415, description = "`unsupported_media_type`"),
+        (status = 422, description = "`invalid_request`: `errors` has each field at fault"),
+        (status = 503, description = "`backup_busy`, `storage_full`, `backup_failed`, `store_failed`")
+    ))]
 pub async fn create(
     State(engine): State<Arc<Engine>>,
     headers: HeaderMap,

@@ -8,6 +8,7 @@ use super::problem::Problem;
 use crate::engine::Engine;
 use crate::events::{Event, Place, Scope};
 use crate::jobs::JobError;
+use crate::schema::EventLine;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -26,11 +27,31 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 const BATCH: usize = 64;
 
 /// `GET /v1/events`: everything from now on, or from `Last-Event-ID`.
+#[utoipa::path(get, path = "/v1/events", operation_id = "watch", tag = "jobs", summary = "What happens to all jobs and campaigns",
+    description = "Server-sent events; with Accept: application/x-ndjson a line of JSON each. A comment or an empty line every 15 s says that \
+                   the stream is alive. `draining` ends every stream when the daemon stops.",
+    params(("Last-Event-ID" = Option<String>, Header, description = "The id of the last event seen: the stream goes on after it")),
+    responses(
+        (status = 200, description = "Events, as they happen", content((String = "text/event-stream"), (EventLine = "application/x-ndjson"))),
+        (status = 503, description = "`too_many_streams`")
+    ))]
 pub async fn of_all(State(engine): State<Arc<Engine>>, headers: HeaderMap) -> Result<Response, Problem> {
     stream(engine, Scope::All, &headers).await
 }
 
 /// `GET /v1/jobs/{id}/events`: the job as it stands and what happens to it, until it has ended.
+#[utoipa::path(get, path = "/v1/jobs/{id}/events", operation_id = "watchJob", tag = "jobs", summary = "What happens to a job, until it has ended",
+    description = "Server-sent events; with Accept: application/x-ndjson a line of JSON each. A comment or an empty line every 15 s says that \
+                   the stream is alive. `draining` ends every stream when the daemon stops.",
+    params(
+        ("id" = u64, Path, description = "The job's id", example = 7),
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event seen: the stream goes on after it")),
+    responses(
+        (status = 200, description = "Events, as they happen", content((String = "text/event-stream"), (EventLine = "application/x-ndjson"))),
+        (status = 204, description = "The job has ended, and the client has seen all of it"),
+        (status = 404, description = "`job_not_found`"),
+        (status = 503, description = "`too_many_streams`")
+    ))]
 pub async fn of_job(State(engine): State<Arc<Engine>>, path: Id, headers: HeaderMap) -> Result<Response, Problem> {
     let id = read_id("job", path)?;
     engine.jobs.get(id).ok_or(JobError::NotFound(id))?;
@@ -38,6 +59,17 @@ pub async fn of_job(State(engine): State<Arc<Engine>>, path: Id, headers: Header
 }
 
 /// `GET /v1/campaigns/{id}/events`: the campaign as it stands, and what happens to it and its jobs.
+#[utoipa::path(get, path = "/v1/campaigns/{id}/events", operation_id = "watchCampaign", tag = "campaigns", summary = "What happens to a campaign and its jobs",
+    description = "Server-sent events; with Accept: application/x-ndjson a line of JSON each. A comment or an empty line every 15 s says that \
+                   the stream is alive. `draining` ends every stream when the daemon stops.",
+    params(
+        ("id" = u64, Path, description = "The campaign's id", example = 1),
+        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event seen: the stream goes on after it")),
+    responses(
+        (status = 200, description = "Events, as they happen", content((String = "text/event-stream"), (EventLine = "application/x-ndjson"))),
+        (status = 404, description = "`campaign_not_found`"),
+        (status = 503, description = "`too_many_streams`")
+    ))]
 pub async fn of_campaign(State(engine): State<Arc<Engine>>, path: Id, headers: HeaderMap) -> Result<Response, Problem> {
     let id = read_id("campaign", path)?;
     engine.jobs.campaign(id)?;

@@ -3,9 +3,10 @@
 use super::problem::Problem;
 use super::{blocking, names, read_query};
 use crate::engine::Engine;
-use crate::jobs::{Job, JobError, State as JobState};
+use crate::jobs::{Job, JobError, JobView, State as JobState};
 use crate::position::{FieldError, escape, shown};
-use crate::request::{JobLimits, JobRequest, read_limits, read_priority};
+use crate::request::{JobLimits, JobRequest, JobSubmission, read_limits, read_priority};
+use crate::schema::{JobPage, Order, PriorityChange, Resumption};
 use crate::strict_json::StrictJson;
 use axum::Json;
 use axum::body::Bytes;
@@ -38,6 +39,19 @@ fn job_response(engine: &Engine, job: &Job) -> Result<Response, Problem> {
 }
 
 /// `POST /v1/jobs`: 202 with the job, new or joined.
+#[utoipa::path(post, path = "/v1/jobs", operation_id = "submitJob", tag = "jobs", summary = "Submit a job",
+    description = "An open job that asks the same, but for the priority, is joined.",
+    params(("Idempotency-Key" = Option<String>, Header, description = "The same request with the same key is the same job, even an ended one",
+        min_length = 1, max_length = 255, pattern = "^[ -~]*$")),
+    request_body = JobSubmission,
+    responses(
+        (status = 202, description = "The job, new or joined", body = JobView,
+            headers(("Location" = String, description = "Its path"), ("ETag" = String, description = "For If-Match"))),
+        (status = 400, description = "`malformed_json`, `invalid_idempotency_key`"),
+        (status = 415, description = "`unsupported_media_type`"),
+        (status = 422, description = "`invalid_request`: `errors` has each field at fault, `idempotency_key_reused`"),
+        (status = 503, description = "`queue_full`, `draining`, `storage_full`, `store_failed`")
+    ))]
 pub async fn submit(
     State(engine): State<Arc<Engine>>,
     headers: HeaderMap,
@@ -146,6 +160,9 @@ pub(super) fn read_new_priority(fields: &Map<String, Value>) -> Result<i32, Prob
 }
 
 /// `GET /v1/jobs/{id}`.
+#[utoipa::path(get, path = "/v1/jobs/{id}", operation_id = "showJob", tag = "jobs", summary = "A job",
+    params(("id" = u64, Path, description = "The job's id", example = 7)),
+    responses((status = 200, description = "As it stands", body = JobView, headers(("ETag" = String, description = "For If-Match"))), (status = 404, description = "`job_not_found`")))]
 pub async fn show(State(engine): State<Arc<Engine>>, path: Id) -> Result<Response, Problem> {
     let id = read_id("job", path)?;
     let job = engine.jobs.get(id).ok_or(JobError::NotFound(id))?;
@@ -153,6 +170,22 @@ pub async fn show(State(engine): State<Arc<Engine>>, path: Id) -> Result<Respons
 }
 
 /// `PATCH /v1/jobs/{id}`: another priority.
+#[utoipa::path(patch, path = "/v1/jobs/{id}", operation_id = "changeJob", tag = "jobs", summary = "Give a job another priority",
+    params(
+        ("id" = u64, Path, description = "The job's id", example = 7),
+        ("If-Match" = Option<String>, Header, description = "The ETag of the job that the client has seen")
+    ),
+    request_body = PriorityChange,
+    responses(
+        (status = 200, description = "The job", body = JobView, headers(("ETag" = String, description = "For If-Match"))),
+        (status = 400, description = "`malformed_json`"),
+        (status = 404, description = "`job_not_found`"),
+        (status = 409, description = "`job_ended`, `part_of_campaign`"),
+        (status = 412, description = "`precondition_failed`: the job has changed"),
+        (status = 415, description = "`unsupported_media_type`"),
+        (status = 422, description = "`invalid_request`: `errors` has each field at fault"),
+        (status = 503, description = "`storage_full`, `store_failed`")
+    ))]
 pub async fn change(
     State(engine): State<Arc<Engine>>,
     path: Id,
@@ -171,6 +204,15 @@ pub async fn change(
 }
 
 /// `POST /v1/jobs/{id}/pause`: the job, put aside.
+#[utoipa::path(post, path = "/v1/jobs/{id}/pause", operation_id = "pauseJob", tag = "jobs", summary = "Put a job aside",
+    description = "It stays so across restarts; pausing twice is the same.",
+    params(("id" = u64, Path, description = "The job's id", example = 7)),
+    responses(
+        (status = 200, description = "The job, paused", body = JobView, headers(("ETag" = String, description = "For If-Match"))),
+        (status = 404, description = "`job_not_found`"),
+        (status = 409, description = "`job_ended`, `job_state`, `part_of_campaign`"),
+        (status = 503, description = "`storage_full`, `store_failed`")
+    ))]
 pub async fn pause(State(engine): State<Arc<Engine>>, path: Id) -> Result<Response, Problem> {
     let id = read_id("job", path)?;
     blocking(move || {
@@ -181,6 +223,19 @@ pub async fn pause(State(engine): State<Arc<Engine>>, path: Id) -> Result<Respon
 }
 
 /// `POST /v1/jobs/{id}/resume`: the job, in the queue again.
+#[utoipa::path(post, path = "/v1/jobs/{id}/resume", operation_id = "resumeJob", tag = "jobs", summary = "Put a paused or expired job into the queue again",
+    description = "The limits of an expired job, or new ones, count from here.",
+    params(("id" = u64, Path, description = "The job's id", example = 7)),
+    request_body = Option<Resumption>,
+    responses(
+        (status = 200, description = "The job, queued", body = JobView, headers(("ETag" = String, description = "For If-Match"))),
+        (status = 400, description = "`malformed_json`"),
+        (status = 404, description = "`job_not_found`"),
+        (status = 409, description = "`job_ended`, `job_state`, `part_of_campaign`"),
+        (status = 415, description = "`unsupported_media_type`"),
+        (status = 422, description = "`invalid_request`: `errors` has each field at fault"),
+        (status = 503, description = "`storage_full`, `store_failed`")
+    ))]
 pub async fn resume(
     State(engine): State<Arc<Engine>>,
     path: Id,
@@ -198,6 +253,15 @@ pub async fn resume(
 }
 
 /// `POST /v1/jobs/{id}/cancel`: the job, cancelled.
+#[utoipa::path(post, path = "/v1/jobs/{id}/cancel", operation_id = "cancelJob", tag = "jobs", summary = "Cancel a job",
+    description = "It stops within a second; cancelling twice is the same.",
+    params(("id" = u64, Path, description = "The job's id", example = 7)),
+    responses(
+        (status = 200, description = "The job, cancelled", body = JobView, headers(("ETag" = String, description = "For If-Match"))),
+        (status = 404, description = "`job_not_found`"),
+        (status = 409, description = "`job_ended`, `part_of_campaign`"),
+        (status = 503, description = "`storage_full`, `store_failed`")
+    ))]
 pub async fn cancel(State(engine): State<Arc<Engine>>, path: Id) -> Result<Response, Problem> {
     let id = read_id("job", path)?;
     blocking(move || {
@@ -208,6 +272,20 @@ pub async fn cancel(State(engine): State<Arc<Engine>>, path: Id) -> Result<Respo
 }
 
 /// `GET /v1/jobs`: oldest first, or newest first; `next` is the cursor of the following page.
+#[utoipa::path(get, path = "/v1/jobs", operation_id = "listJobs", tag = "jobs", summary = "Jobs",
+    params(
+        ("state" = Option<JobState>, Query, description = "Only jobs in this state"),
+        ("label" = Option<String>, Query, description = "Only jobs with this label"),
+        ("campaign" = Option<u64>, Query, description = "Only jobs of this campaign"),
+        ("order" = Option<Order>, Query, description = "Oldest first, if left out"),
+        ("limit" = Option<usize>, Query, description = "Jobs a page; 50 if left out", minimum = 1, maximum = 500),
+        ("cursor" = Option<String>, Query, description = "The `next` of an earlier page", pattern = "^[0-9]{1,19}$")
+    ),
+    responses(
+        (status = 200, description = "A page of jobs", body = JobPage),
+        (status = 400, description = "`malformed_query`"),
+        (status = 422, description = "`invalid_request`: `errors` has each parameter at fault")
+    ))]
 pub async fn list(State(engine): State<Arc<Engine>>, query: Pairs) -> Result<Response, Problem> {
     let Query(pairs) = query.map_err(|rejection| Problem::new(StatusCode::BAD_REQUEST, "malformed_query", rejection.body_text()))?;
     let (mut state, mut label, mut campaign, mut limit, mut cursor, mut newest) = (None, None, None, PAGE.0, None, false);

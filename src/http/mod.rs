@@ -1,17 +1,22 @@
 //! The HTTP API: routes, and what is common to all of them.
 
+mod access;
 mod backup;
 mod campaigns;
 mod events;
 mod jobs;
+mod openapi;
 mod page;
 mod positions;
 mod problem;
 mod proofs;
+mod serve;
 
+use crate::config::Settings;
 use crate::engine::Engine;
+use crate::schema::{Checkpoint, Health, Ready};
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -20,15 +25,20 @@ use problem::Problem;
 use prometheus::IntGauge;
 use serde_json::json;
 use std::any::Any;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant, SystemTime};
 use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::cors::CorsLayer;
+use tracing::Instrument;
 
-/// How much of a body that is too large is still read: a client that is cut off while it sends does not see the answer.
-const OVERSHOOT_BYTES: usize = 16 << 20;
+pub use openapi::document;
+pub use serve::serve;
 
-/// All routes; requests with a body past `max_body_bytes` are refused.
-pub fn router(engine: Arc<Engine>, max_body_bytes: usize) -> Router {
+/// All routes, which `openapi.rs` describes; requests with a body past `max_body_bytes` are refused.
+pub fn router(engine: Arc<Engine>, settings: &Settings) -> Router {
+    let max_body_bytes = settings.max_body_bytes;
+    let body_limits = access::BodyLimits { bytes: max_body_bytes, time: settings.request_timeout };
     let look_up = move |state, headers, body| positions::show_posted(state, headers, body, max_body_bytes);
     let batch = move |state, headers, body| positions::batch(state, headers, body, max_body_bytes);
     let submit = move |state, headers, body| jobs::submit(state, headers, body, max_body_bytes);
@@ -37,7 +47,7 @@ pub fn router(engine: Arc<Engine>, max_body_bytes: usize) -> Router {
     let submit_campaign = move |state, headers, body| campaigns::submit(state, headers, body, max_body_bytes);
     let change_campaign = move |state, path, headers, body| campaigns::change(state, path, headers, body, max_body_bytes);
     let resume_campaign = move |state, path, headers, body| campaigns::resume(state, path, headers, body, max_body_bytes);
-    Router::new()
+    let router = Router::new()
         .route("/", get(page::index))
         .route("/page/{file}", get(page::file))
         .route("/v1/jobs", post(submit).get(jobs::list))
@@ -64,27 +74,76 @@ pub fn router(engine: Arc<Engine>, max_body_bytes: usize) -> Router {
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
+        .route("/v1/openapi.json", get(openapi::description))
+        .route("/v1/docs", get(openapi::page))
+        .route("/v1/docs.js", get(openapi::script))
+        .route("/v1/docs.css", get(openapi::style))
         .fallback(|uri: Uri| async move { Problem::no_route(uri.path()) })
         .method_not_allowed_fallback(|method: Method, uri: Uri| async move {
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", format!("{} does not take {method}", uri.path()))
         })
-        .layer(DefaultBodyLimit::max(max_body_bytes + OVERSHOOT_BYTES))
-        .layer(CatchPanicLayer::custom(|_: Box<dyn Any + Send>| Problem::internal(&"a handler panicked").into_response()))
-        .layer(axum::middleware::from_fn(same_origin))
-        .layer(axum::middleware::from_fn_with_state(engine.clone(), observe))
-        .with_state(engine)
+        .layer(DefaultBodyLimit::disable())
+        .layer(axum::middleware::from_fn_with_state(body_limits, access::whole_body))
+        .layer(axum::middleware::from_fn_with_state(settings.cors_origins.clone(), same_origin))
+        .layer(axum::middleware::from_fn_with_state(settings.access.clone(), access::guard))
+        .layer(CatchPanicLayer::custom(|_: Box<dyn Any + Send>| Problem::internal(&"a handler panicked").into_response()));
+    // Without any origin nothing is allowed, and OPTIONS is answered like any method that a route does not take.
+    let router = if settings.cors_origins.is_empty() { router } else { router.layer(cors(&settings.cors_origins)) };
+    router.layer(axum::middleware::from_fn_with_state(engine.clone(), observe)).with_state(engine)
 }
 
-/// Counts and times every request under its route's name.
+/// What pages of the configured origins may ask for, and see of an answer.
+fn cors(origins: &[HeaderValue]) -> CorsLayer {
+    let requests =
+        ["authorization", "content-type", "idempotency-key", "if-match", "if-none-match", "last-event-id", "range", "x-request-id"];
+    let answers = ["etag", "link", "location", "ratelimit", "ratelimit-policy", "retry-after", "www-authenticate", "x-request-id"];
+    CorsLayer::new()
+        .allow_origin(origins.to_vec())
+        .allow_methods([Method::GET, Method::POST, Method::PATCH])
+        .allow_headers(requests.map(HeaderName::from_static))
+        .expose_headers(answers.map(HeaderName::from_static))
+        .max_age(Duration::from_secs(3600))
+}
+
+tokio::task_local! {
+    static REQUEST_ID: String;
+}
+
+/// The id of the request being answered.
+fn request_id() -> Option<String> {
+    REQUEST_ID.try_with(String::clone).ok()
+}
+
+/// The client's own `X-Request-Id` where that is harmless in a log, else a new one that no other run of the daemon gives.
+fn choose_id(request: &Request) -> String {
+    static RUN: LazyLock<u64> =
+        LazyLock::new(|| SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64));
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let is_sane = |id: &&str| (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    let given = request.headers().get(X_REQUEST_ID).and_then(|id| id.to_str().ok()).filter(is_sane);
+    given.map_or_else(|| format!("{:x}-{}", *RUN, NEXT.fetch_add(1, Relaxed)), str::to_owned)
+}
+
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Names every request, and counts and times it under its route's name.
 async fn observe(State(engine): State<Arc<Engine>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let in_flight = InFlight::of(&engine.metrics.http_in_flight);
-    let response = next.run(request).await;
-    drop(in_flight);
     let route = route.as_deref().unwrap_or("unmatched");
-    engine.metrics.http(method.as_str(), route, response.status().as_u16(), started.elapsed());
+    let id = choose_id(&request);
+    let header = HeaderValue::from_str(&id);
+    let span = tracing::error_span!("request", id, %method, route);
+    let mut response = REQUEST_ID.scope(id, next.run(request)).instrument(span.clone()).await;
+    drop(in_flight);
+    let (status, elapsed) = (response.status().as_u16(), started.elapsed());
+    engine.metrics.http(method.as_str(), route, status, elapsed);
+    span.in_scope(|| tracing::debug!(status, elapsed_seconds = elapsed.as_secs_f64(), "answered"));
+    if let Ok(header) = header {
+        response.headers_mut().insert(X_REQUEST_ID, header);
+    }
     response
 }
 
@@ -104,11 +163,14 @@ impl Drop for InFlight {
     }
 }
 
-/// Refuses changes that a web page of another origin sends through a browser on this machine: some need no permission to be sent.
-async fn same_origin(request: Request, next: Next) -> Response {
-    match foreign_origin(&request) {
+/// Refuses changes that a web page of an origin that is neither this server's nor configured sends through a browser on this machine:
+/// some need no permission to be sent.
+async fn same_origin(State(others): State<Arc<[HeaderValue]>>, request: Request, next: Next) -> Response {
+    let is_configured = request.headers().get(header::ORIGIN).is_some_and(|origin| others.contains(origin));
+    match foreign_origin(&request).filter(|_| !is_configured) {
         Some(origin) => {
-            let detail = format!("Origin {origin:?} is not this server: expected its own address, or no Origin at all");
+            let detail =
+                format!("Origin {origin:?} is not this server: expected its own address, one of cors_origins, or no Origin at all");
             Problem::new(StatusCode::FORBIDDEN, "cross_origin", detail).into_response()
         }
         None => next.run(request).await,
@@ -123,7 +185,8 @@ fn foreign_origin(request: &Request) -> Option<String> {
 
 /// Runs what may wait for the disk or a lock outside the async threads.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| Problem::internal(&error))
+    let span = tracing::Span::current();
+    tokio::task::spawn_blocking(move || span.in_scope(work)).await.map_err(|error| Problem::internal(&error))
 }
 
 /// The query as names and values; refuses unknown and repeated names.
@@ -156,10 +219,14 @@ fn names(headers: &HeaderMap, name: HeaderName, tag: &str, weakly: bool) -> Opti
     Some(values.any(tags))
 }
 
+#[utoipa::path(get, path = "/healthz", operation_id = "health", tag = "daemon", summary = "Whether the daemon is alive",
+    responses((status = 200, description = "It is", body = Health)))]
 async fn healthz() -> Response {
     Json(json!({"status": "alive", "version": env!("CARGO_PKG_VERSION")})).into_response()
 }
 
+#[utoipa::path(get, path = "/readyz", operation_id = "readiness", tag = "daemon", summary = "Whether the daemon takes jobs",
+    responses((status = 200, description = "It does", body = Ready), (status = 503, description = "`not_ready`: the detail says why")))]
 async fn readyz(State(engine): State<Arc<Engine>>) -> Response {
     let reasons = engine.unready();
     if reasons.is_empty() {
@@ -169,11 +236,15 @@ async fn readyz(State(engine): State<Arc<Engine>>) -> Response {
     }
 }
 
+#[utoipa::path(get, path = "/metrics", operation_id = "metrics", tag = "daemon", summary = "Metrics for Prometheus",
+    responses((status = 200, description = "The text format of Prometheus", content_type = "text/plain", body = String)))]
 async fn metrics(State(engine): State<Arc<Engine>>) -> Result<Response, Problem> {
     let text = blocking(move || engine.metrics.render(&engine)).await?.map_err(|error| Problem::internal(&error))?;
     Ok(([(header::CONTENT_TYPE, prometheus::TEXT_FORMAT)], text).into_response())
 }
 
+#[utoipa::path(post, path = "/v1/admin/checkpoint", operation_id = "checkpoint", tag = "daemon", summary = "Checkpoint now",
+    responses((status = 200, description = "It is on disk", body = Checkpoint), (status = 503, description = "`store_failed`")))]
 async fn checkpoint(State(engine): State<Arc<Engine>>) -> Result<Response, Problem> {
     let report = blocking(move || engine.checkpoint()).await?.map_err(|error| Problem::unavailable("store_failed", error, 30))?;
     Ok(match report {

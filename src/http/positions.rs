@@ -6,6 +6,7 @@ use super::{blocking, read_query};
 use crate::engine::Engine;
 use crate::position::{FieldError, Position, escape, read_komi, shown};
 use crate::report::winner_within;
+use crate::schema::{PositionBatch, PositionReport, PositionReports, PositionRequest};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, QueryRejection};
@@ -30,6 +31,17 @@ type Asked = (Position, Option<Komi>);
 type Pairs = Result<Query<Vec<(String, String)>>, QueryRejection>;
 
 /// The position's verdict and bounds, and those of every move on an empty point and of the pass.
+#[utoipa::path(get, path = "/v1/positions", operation_id = "lookUp", tag = "positions", summary = "What is proven of a position",
+    params(
+        ("board" = String, Query, description = "ROWSxCOLUMNS", pattern = "^[1-9][0-9]?[xX][1-9][0-9]?$", example = "3x3"),
+        ("komi" = Option<f64>, Query, description = "A half-integer; without it there are bounds, but no verdicts", multiple_of = 0.5),
+        ("moves" = Option<String>, Query, description = "From the empty board, separated by spaces or commas", example = "B2 pass")
+    ),
+    responses(
+        (status = 200, description = "The position, and every move on an empty point and the pass", body = PositionReport),
+        (status = 400, description = "`malformed_query`"),
+        (status = 422, description = "`invalid_request`: `errors` has each parameter at fault")
+    ))]
 pub async fn show(State(engine): State<Arc<Engine>>, query: Pairs) -> Result<Response, Problem> {
     let Query(pairs) = query.map_err(|rejection| Problem::new(StatusCode::BAD_REQUEST, "malformed_query", rejection.body_text()))?;
     let mut fields = Map::new();
@@ -52,6 +64,14 @@ pub async fn show(State(engine): State<Arc<Engine>>, query: Pairs) -> Result<Res
 }
 
 /// `POST /v1/positions`: the same for one `{board, komi, moves, setup}`.
+#[utoipa::path(post, path = "/v1/positions", operation_id = "lookUpPosted", tag = "positions", summary = "What is proven of a position, set up or not",
+    request_body = PositionRequest,
+    responses(
+        (status = 200, description = "The position, and every move on an empty point and the pass", body = PositionReport),
+        (status = 400, description = "`malformed_json`"),
+        (status = 415, description = "`unsupported_media_type`"),
+        (status = 422, description = "`invalid_request`: `errors` has each field at fault")
+    ))]
 pub async fn show_posted(
     State(engine): State<Arc<Engine>>,
     headers: HeaderMap,
@@ -64,6 +84,14 @@ pub async fn show_posted(
 }
 
 /// `POST /v1/positions:batch`: an answer for each position, in order. The pointers of an error begin at its own position.
+#[utoipa::path(post, path = "/v1/positions:batch", operation_id = "lookUpBatch", tag = "positions", summary = "What is proven of many positions",
+    request_body = PositionBatch,
+    responses(
+        (status = 200, description = "An answer for each position, in order", body = PositionReports),
+        (status = 400, description = "`malformed_json`"),
+        (status = 415, description = "`unsupported_media_type`"),
+        (status = 422, description = "`invalid_request`: `errors` has each field at fault")
+    ))]
 pub async fn batch(
     State(engine): State<Arc<Engine>>,
     headers: HeaderMap,

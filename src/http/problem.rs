@@ -58,6 +58,11 @@ impl Problem {
     pub fn unavailable(code: &'static str, detail: impl Into<String>, retry_after_seconds: u32) -> Problem {
         Problem { retry_after_seconds: Some(retry_after_seconds), ..Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, detail) }
     }
+
+    /// 429 with `Retry-After`.
+    pub fn too_many(detail: impl Into<String>, retry_after_seconds: u32) -> Problem {
+        Problem { retry_after_seconds: Some(retry_after_seconds), ..Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail) }
+    }
 }
 
 impl From<JobError> for Problem {
@@ -110,7 +115,12 @@ impl IntoResponse for Problem {
         } else {
             tracing::debug!(status = self.status.as_u16(), code = self.code, detail = self.detail, "request refused");
         }
-        let mut response = (self.status, [(header::CONTENT_TYPE, "application/problem+json")], self.json().to_string()).into_response();
+        let mut body = self.json();
+        // The same id is in the log and in the header X-Request-Id.
+        if let Some(id) = super::request_id() {
+            body["request_id"] = id.into();
+        }
+        let mut response = (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body.to_string()).into_response();
         if let Some(seconds) = self.retry_after_seconds {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }

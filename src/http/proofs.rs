@@ -5,6 +5,7 @@ use super::{blocking, names};
 use crate::engine::Engine;
 use crate::proofs::{ProofError, ProofId, no_certificate};
 use crate::report::SolveReport;
+use crate::schema::Proof;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
@@ -32,12 +33,35 @@ fn proof_json(id: ProofId, report: &SolveReport) -> Result<Value, Problem> {
 }
 
 /// `GET /v1/proofs/{id}`.
+#[utoipa::path(get, path = "/v1/proofs/{id}", operation_id = "showProof", tag = "proofs", summary = "A proof of a finished job",
+    params(("id" = String, Path, description = "As in `proofs` of its job", example = "7-1")),
+    responses((status = 200, description = "With what is known of its certificate", body = Proof), (status = 404, description = "`proof_not_found`")))]
 pub async fn show(State(engine): State<Arc<Engine>>, path: Id) -> Result<Response, Problem> {
     let (id, _, report) = engine.proof(&read_id(path)?)?;
     Ok(Json(proof_json(id, &report)?).into_response())
 }
 
 /// `GET /v1/proofs/{id}/certificate`: the file, whole or in part. Its entity tag is the SHA-256 of the content.
+#[utoipa::path(get, path = "/v1/proofs/{id}/certificate", operation_id = "fetchCertificate", tag = "proofs", summary = "The certificate of a proof",
+    params(
+        ("id" = String, Path, description = "As in `proofs` of its job", example = "7-1"),
+        ("Range" = Option<String>, Header, description = "A part of the file", example = "bytes=0-99"),
+        ("If-None-Match" = Option<String>, Header, description = "The ETag of the file that the client has"),
+        ("If-Match" = Option<String>, Header, description = "The ETag of the file that the client wants"),
+        ("If-Range" = Option<String>, Header, description = "The ETag of the file that the client has a part of")
+    ),
+    responses(
+        (status = 200, description = "The file; `superko check` judges it", content_type = "application/zstd", body = [u8],
+            headers(("ETag" = String, description = "SHA-256 of the file"), ("Content-Disposition" = String, description = "A name for it"))),
+        (status = 206, description = "The part asked for", content_type = "application/zstd", body = [u8],
+            headers(("ETag" = String, description = "SHA-256 of the file"), ("Content-Range" = String, description = "Which part"))),
+        (status = 304, description = "The client has the file"),
+        (status = 404, description = "`proof_not_found`"),
+        (status = 409, description = "`no_certificate`: the detail says why"),
+        (status = 412, description = "`precondition_failed`: If-Match names another file"),
+        (status = 416, description = "`range_not_satisfiable`"),
+        (status = 500, description = "`certificate_unreadable`: the file is gone or has changed")
+    ))]
 pub async fn certificate(State(engine): State<Arc<Engine>>, path: Id, mut request: Request) -> Result<Response, Problem> {
     let (id, _, proof) = engine.proof(&read_id(path)?)?;
     let Some(certificate) = &proof.certificate else { return Err(no_certificate(id, &proof).into()) };
@@ -89,6 +113,16 @@ pub async fn certificate(State(engine): State<Arc<Engine>>, path: Id, mut reques
 }
 
 /// `POST /v1/proofs/{id}/verifications`: has the certificate checked now; the proof, with what came of it.
+#[utoipa::path(post, path = "/v1/proofs/{id}/verifications", operation_id = "verifyProof", tag = "proofs", summary = "Have a certificate checked now",
+    description = "The independent checker reads the server's file once more; the answer comes when it is done. One check at a time.",
+    params(("id" = String, Path, description = "As in `proofs` of its job", example = "7-1")),
+    responses(
+        (status = 200, description = "The proof, with the judgement in `certificate`", body = Proof),
+        (status = 404, description = "`proof_not_found`"),
+        (status = 409, description = "`no_certificate`: the detail says why"),
+        (status = 500, description = "`certificate_unreadable`: the file is gone or has changed"),
+        (status = 503, description = "`verification_busy`, `draining`, `store_failed`")
+    ))]
 pub async fn verify(State(engine): State<Arc<Engine>>, path: Id) -> Result<Response, Problem> {
     let text = read_id(path)?;
     let (id, report) = blocking(move || engine.verify_proof(&text)).await??;

@@ -87,6 +87,7 @@ impl Answer {
             for field in ["type", "title", "detail", "code"] {
                 assert!(answer.json[field].as_str().is_some_and(|text| !text.is_empty()), "no {field}: {answer:?}");
             }
+            assert_eq!(answer.json["request_id"].as_str(), answer.header("x-request-id"), "{answer:?}");
         }
         answer
     }
@@ -114,29 +115,36 @@ impl Daemon {
 
     /// Starts a daemon with this configuration file.
     pub fn start_with(dir: &Path, config: &str) -> Daemon {
-        Daemon::start_changed(dir, config, |_| ())
+        Daemon::start_on(dir, config, "127.0.0.1:0")
+    }
+
+    /// Starts a daemon that listens on this address.
+    pub fn start_on(dir: &Path, config: &str, listen: &str) -> Daemon {
+        let mut daemon = Daemon::launch(dir, config, listen, |_| ());
+        assert!(daemon.is_ready(), "the daemon ended while it started");
+        daemon
     }
 
     /// Starts a daemon whose command is changed before.
     pub fn start_changed(dir: &Path, config: &str, change: impl FnOnce(&mut Command)) -> Daemon {
-        let mut daemon = Daemon::launch(dir, config, change);
+        let mut daemon = Daemon::launch(dir, config, "127.0.0.1:0", change);
         assert!(daemon.is_ready(), "the daemon ended while it started");
         daemon
     }
 
     /// Starts a daemon with this configuration file and these environment variables, and does not wait for it.
     pub fn spawn(dir: &Path, config: &str, environment: &[(&str, String)]) -> Daemon {
-        Daemon::launch(dir, config, |command| {
+        Daemon::launch(dir, config, "127.0.0.1:0", |command| {
             command.envs(environment.iter().map(|(name, value)| (name, value)));
         })
     }
 
-    fn launch(dir: &Path, config: &str, change: impl FnOnce(&mut Command)) -> Daemon {
+    fn launch(dir: &Path, config: &str, listen: &str, change: impl FnOnce(&mut Command)) -> Daemon {
         let (file, log) = (dir.join("test.toml"), dir.join("log"));
         std::fs::write(&file, config).expect("the configuration");
         let mut command = Command::new(env!("CARGO_BIN_EXE_superko"));
         command
-            .args(["serve", "--listen", "127.0.0.1:0", "--config"])
+            .args(["serve", "--listen", listen, "--config"])
             .arg(&file)
             .arg("--data")
             .arg(dir.join("data"))
