@@ -146,7 +146,8 @@ impl Status {
         if head == self.head && self.sent.is_some_and(|sent| numbers.is_empty() || now.duration_since(sent) < STATUS) {
             return;
         }
-        notify(NotifyState::Status(&format!("{head}{numbers}")));
+        // A line each: what follows a line break would be read as another message.
+        notify(NotifyState::Status(&format!("{head}{numbers}").replace(char::is_control, " ")));
         *self = Status { head, sent: Some(now) };
     }
 }
