@@ -411,10 +411,8 @@ pub fn statistics(directory: &Path) -> Result<Statistics, BackupError> {
                 let state = serde_json::from_str(&record.body).map_or("unknown".to_owned(), |Stated { state }| state);
                 *statistics.jobs.entry(state).or_default() += 1;
             }
-            Ok(Content::OfBoard(board)) => {
-                let boards = if found.family == "lemmas" { &mut statistics.lemmas } else { &mut statistics.numbers };
-                *boards.entry(board).or_default() += 1;
-            }
+            Ok(Content::Lemma(board)) => *statistics.lemmas.entry(board).or_default() += 1,
+            Ok(Content::Number(board)) => *statistics.numbers.entry(board).or_default() += 1,
             // Ascending, so the last one stays.
             Ok(Content::Checkpoint(record)) => statistics.last_checkpoint = Some(record),
             Ok(Content::Campaign(_) | Content::Proof(_) | Content::Other) => {}

@@ -30,8 +30,10 @@ pub enum Content {
     Campaign(CampaignRecord),
     /// A root result.
     Proof(ProofRecord),
-    /// A lemma or a number of this board.
-    OfBoard(String),
+    /// A lemma of this board.
+    Lemma(String),
+    /// A number of this board.
+    Number(String),
     /// A checkpoint.
     Checkpoint(CheckpointRecord),
     /// Anything else; its checksum holds.
@@ -93,7 +95,7 @@ impl Inspector {
             for entry in self.db.iterator_cf_opt(handle, reading, IteratorMode::Start) {
                 match entry {
                     Ok((key, value)) => {
-                        let content = codec::open(family, &key, &value).and_then(|payload| read(family, &key, payload));
+                        let content = self.read(family, &key, &value);
                         each(Found { family, key: &key, bytes: (key.len() + value.len()) as u64, content });
                         last = key.into_vec();
                     }
@@ -107,7 +109,24 @@ impl Inspector {
             }
         }
     }
+
+    fn read(&self, family: &str, key: &[u8], value: &[u8]) -> Result<Content, String> {
+        if family != "lemmas" {
+            return codec::open(family, key, value).and_then(|payload| read(family, key, payload));
+        }
+        let (board, rest) = split_board(key).ok_or(NO_BOARD)?;
+        if rest.len() != LEMMA_KEY {
+            return Err("its key is not a board, a position, a hash, a winner and a margin".to_owned());
+        }
+        let prints = || self.db.cf_handle("prints").and_then(|family| self.db.get_cf(family, key).ok().flatten());
+        codec::read_lemma(key, value, prints)?;
+        Ok(Content::Lemma(board.to_owned()))
+    }
 }
+
+const NO_BOARD: &str = "its key names no board";
+/// Bytes of a lemma's key after the board.
+const LEMMA_KEY: usize = 22;
 
 fn split_board(key: &[u8]) -> Option<(&str, &[u8])> {
     let (&length, rest) = key.split_first()?;
@@ -117,7 +136,7 @@ fn split_board(key: &[u8]) -> Option<(&str, &[u8])> {
 }
 
 fn read(family: &str, key: &[u8], payload: &[u8]) -> Result<Content, String> {
-    let board = || split_board(key).ok_or_else(|| "its key names no board".to_owned());
+    let board = || split_board(key).ok_or(NO_BOARD);
     let json = |error: serde_json::Error| error.to_string();
     match family {
         "jobs" => Store::parse_job(key, payload).map(Content::Job),
@@ -131,20 +150,17 @@ fn read(family: &str, key: &[u8], payload: &[u8]) -> Result<Content, String> {
             let body = serde_json::from_slice(payload).map_err(json)?;
             Ok(Content::Proof(ProofRecord { board: board.to_owned(), job: u64::from_be_bytes(*job), body }))
         }
-        "lemmas" => {
-            let (board, rest) = board()?;
-            if rest.len() != 22 {
-                return Err("its key is not a board, a position, a hash, a winner and a margin".to_owned());
-            }
-            codec::decode_lemma(payload).ok_or("it is no lemma")?;
-            Ok(Content::OfBoard(board.to_owned()))
+        "prints" => {
+            // The lemma's own record tells whether they are the right ones.
+            let (_, rest) = board()?;
+            if rest.len() == LEMMA_KEY { Ok(Content::Other) } else { Err("its key is not that of a lemma".to_owned()) }
         }
         "numbers" => {
             let (board, rest) = board()?;
             if rest.len() != 8 || payload.len() != 12 {
                 return Err("it is not three numbers of a position".to_owned());
             }
-            Ok(Content::OfBoard(board.to_owned()))
+            Ok(Content::Number(board.to_owned()))
         }
         "checkpoints" => serde_json::from_slice(payload).map(Content::Checkpoint).map_err(json),
         _ => Ok(Content::Other),

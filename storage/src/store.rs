@@ -1,4 +1,4 @@
-//! The durable store: RocksDB with a column family each for jobs, campaigns, proofs, lemmas, numbers, checkpoints and metadata.
+//! The durable store: RocksDB with a column family each for jobs, campaigns, proofs, lemmas, their prints, numbers, checkpoints and metadata.
 //!
 //! Every call blocks; async code goes through `spawn_blocking`. Acknowledged writes are synced; keys are big-endian so that
 //! iteration follows their numbers.
@@ -21,9 +21,9 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use superko_rules::Geometry;
-use superko_search::{Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetPart, SetsHandle, Table};
+use superko_search::{Lemma, LemmaHead, LemmaSets, Numbers, PositionKey, SetPart, Table};
 
-pub(crate) const FAMILIES: [&str; 7] = ["jobs", "campaigns", "proofs", "lemmas", "numbers", "checkpoints", "metadata"];
+pub(crate) const FAMILIES: [&str; 8] = ["jobs", "campaigns", "proofs", "lemmas", "prints", "numbers", "checkpoints", "metadata"];
 const FORMAT_VERSION: u32 = 1;
 /// Held by whoever uses a data directory.
 pub const LOCK_FILE: &str = "LOCK.superko";
@@ -515,13 +515,14 @@ impl Store {
             started,
             committed: false,
         };
-        let family = self.family("lemmas");
+        let (lemmas, prints) = (self.family("lemmas"), self.family("prints"));
         table.visit_dirty(|key, lemma| {
-            let payload = codec::encode_lemma(&lemma);
-            let mut full_key = position_prefix(geometry, key);
-            full_key.extend_from_slice(&crc32fast::hash(&payload[LEMMA_IDENTITY..]).to_be_bytes());
-            full_key.extend_from_slice(&payload[..2]);
-            pending.batch.put_cf(family, &full_key, codec::seal("lemmas", &full_key, &payload));
+            let record = codec::write_lemma(position_prefix(geometry, key), &lemma);
+            // In one batch, so that neither is ever there without the other.
+            pending.batch.put_cf(lemmas, &record.key, &record.value);
+            if let Some(value) = &record.prints {
+                pending.batch.put_cf(prints, &record.key, value);
+            }
             pending.lemmas += 1;
             self.progress.fetch_add(1, Relaxed);
             if pending.batch.size_in_bytes() >= BATCH_BYTES {
@@ -585,7 +586,7 @@ impl Store {
         let workers = std::thread::available_parallelism().map_or(1, |threads| threads.get().min(MOST_RESTORERS));
         let (lemmas, refused) = (AtomicU64::new(0), AtomicU64::new(0));
         std::thread::scope(|scope| {
-            let (send, receive) = sync_channel::<Vec<(Box<[u8]>, Box<[u8]>)>>(2 * workers);
+            let (send, receive) = sync_channel::<Vec<StoredLemma>>(2 * workers);
             let receive = Arc::new(Mutex::new(receive));
             for _ in 0..workers {
                 let receive = receive.clone();
@@ -594,14 +595,13 @@ impl Store {
                     // The lock is held only to take a batch.
                     let next = || receive.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     while let Ok(batch) = next() {
-                        for (key, value) in batch {
-                            let position = key.get(prefix.len()..).and_then(|rest| rest.first_chunk::<16>());
-                            match (position, codec::open("lemmas", &key, &value).ok().and_then(codec::decode_lemma)) {
-                                (Some(position), Some(lemma)) => {
-                                    table.restore_lemma(PositionKey::from_be_bytes(*position), &lemma);
+                        for stored in batch {
+                            match stored.read(prefix.len()) {
+                                Some((position, lemma)) => {
+                                    table.restore_lemma(position, &lemma);
                                     lemmas.fetch_add(1, Relaxed);
                                 }
-                                _ => drop(refused.fetch_add(1, Relaxed)),
+                                None => drop(refused.fetch_add(1, Relaxed)),
                             }
                         }
                     }
@@ -610,15 +610,9 @@ impl Store {
             // Only the workers hold it now: if all of them have panicked, sending fails.
             drop(receive);
             let mut batch = Vec::with_capacity(RESTORE_BATCH);
-            let mut reading = ReadOptions::default();
-            reading.set_readahead_size(1 << 20);
-            for entry in self.db.iterator_cf_opt(self.family("lemmas"), reading, IteratorMode::From(prefix, Direction::Forward)) {
-                let (key, value) = entry?;
+            for stored in self.stored_lemmas(prefix) {
                 self.progress.fetch_add(1, Relaxed);
-                if !key.starts_with(prefix) {
-                    break;
-                }
-                batch.push((key, value));
+                batch.push(stored?);
                 if batch.len() == RESTORE_BATCH && send.send(std::mem::replace(&mut batch, Vec::with_capacity(RESTORE_BATCH))).is_err() {
                     break;
                 }
@@ -628,6 +622,31 @@ impl Store {
             Ok::<(), StoreError>(())
         })?;
         Ok((lemmas.into_inner(), refused.into_inner()))
+    }
+
+    /// The lemmas whose keys begin with `prefix`, unread.
+    fn stored_lemmas(&self, prefix: &[u8]) -> impl Iterator<Item = Result<StoredLemma, rocksdb::Error>> + use<'_> {
+        let entries = |family| {
+            let mut reading = ReadOptions::default();
+            reading.set_readahead_size(1 << 20);
+            self.db.iterator_cf_opt(self.family(family), reading, IteratorMode::From(prefix, Direction::Forward))
+        };
+        let lemmas = entries("lemmas");
+        // Begun after the lemmas, so that the prints of each are among them; both are in the order of their keys.
+        let mut prints = entries("prints").peekable();
+        let prefix = prefix.to_owned();
+        let within = move |entry: &Result<(Box<[u8]>, _), _>| entry.as_ref().map_or(true, |(key, _)| key.starts_with(&prefix));
+        lemmas.take_while(within).map(move |entry| {
+            let (key, value) = entry?;
+            let mut own = None;
+            if codec::has_prints_apart(&value) {
+                while let Some(entry) = prints.next_if(|entry| entry.as_ref().map_or(true, |(other, _)| other <= &key)) {
+                    let (other, value) = entry?;
+                    own = (other == key).then_some(value);
+                }
+            }
+            Ok(StoredLemma { key, value, prints: own })
+        })
     }
 
     /// Grows with every record that a checkpoint or a restore handles: while one of them goes on, it changes.
@@ -680,13 +699,10 @@ impl Store {
     pub fn for_each_lemma(&self, geometry: &Geometry, each: &mut dyn FnMut(PositionKey, &Lemma)) -> Result<u64, StoreError> {
         let prefix = board_prefix(&geometry.name());
         let mut damaged = 0;
-        for entry in self.db.iterator_cf(self.family("lemmas"), IteratorMode::From(&prefix, Direction::Forward)) {
-            let (key, value) = entry?;
-            let Some(rest) = key.strip_prefix(prefix.as_slice()) else { break };
-            let lemma = codec::open("lemmas", &key, &value).ok().and_then(codec::decode_lemma);
-            match (rest.first_chunk::<16>(), lemma) {
-                (Some(position), Some(lemma)) => each(PositionKey::from_be_bytes(*position), &lemma),
-                _ => damaged += 1,
+        for stored in self.stored_lemmas(&prefix) {
+            match stored?.read(prefix.len()) {
+                Some((position, lemma)) => each(position, &lemma),
+                None => damaged += 1,
             }
         }
         Ok(damaged)
@@ -761,9 +777,21 @@ impl Drop for PendingCheckpoint<'_> {
     }
 }
 
-/// Offset of a lemma's identity in its encoding: everything but winner, margin, best move and cost. The key ends in a hash of it
-/// and winner and margin, so that the same lemma is written to the same place.
-const LEMMA_IDENTITY: usize = 12;
+/// A lemma as its records say.
+struct StoredLemma {
+    key: Box<[u8]>,
+    value: Box<[u8]>,
+    prints: Option<Box<[u8]>>,
+}
+
+impl StoredLemma {
+    /// The position and the lemma, unless they are damaged; the board's name takes `prefix` bytes of the key.
+    fn read(self, prefix: usize) -> Option<(PositionKey, Lemma)> {
+        let position = self.key.get(prefix..)?.first_chunk::<16>()?;
+        let lemma = codec::read_lemma(&self.key, &self.value, || self.prints.map(Vec::from)).ok()?;
+        Some((PositionKey::from_be_bytes(*position), lemma))
+    }
+}
 
 /// A length byte, then the name, so that no name is a prefix of another's.
 fn board_prefix(board: &str) -> Vec<u8> {
@@ -967,37 +995,35 @@ pub struct StoreTable<'a> {
 }
 
 impl StoreTable<'_> {
-    /// The position's lemmas, each with the hash that its handle carries. What cannot be read is counted and left out.
-    fn read(&self, key: PositionKey) -> impl Iterator<Item = (u64, Lemma)> + '_ {
-        let prefix = position_prefix(self.geometry, key);
-        let family = self.store.family("lemmas");
-        let entries = self.store.db.iterator_cf(family, IteratorMode::From(&prefix, Direction::Forward));
-        entries
-            .take_while(move |entry| entry.as_ref().map_or(true, |(key, _)| key.starts_with(&prefix)))
-            .filter_map(|entry| {
-                let lemma = entry.ok().and_then(|(key, value)| codec::decode_lemma(codec::open("lemmas", &key, &value).ok()?));
-                if lemma.is_none() {
-                    self.store.read_errors.fetch_add(1, Relaxed);
-                }
-                lemma
-            })
-            .map(|lemma| (u64::from(crc32fast::hash(&codec::encode_lemma(&lemma))), lemma))
+    /// What was read, or `None` with a note of it if it could not be.
+    fn noted<T, E>(&self, read: Result<T, E>) -> Option<T> {
+        if read.is_err() {
+            self.store.read_errors.fetch_add(1, Relaxed);
+        }
+        read.ok()
     }
 }
 
 impl Table for StoreTable<'_> {
+    /// What cannot be read is counted and left out.
     fn lemmas(&self, key: PositionKey, heads: &mut Vec<LemmaHead>) {
-        heads.extend(
-            self.read(key)
-                .filter(|(_, lemma)| lemma.excluded.len() <= u8::MAX.into())
-                .map(|(hash, lemma)| LemmaHead::of(&lemma, SetsHandle([hash, 0, 0]))),
-        );
+        let prefix = position_prefix(self.geometry, key);
+        let entries = self.store.db.iterator_cf(self.store.family("lemmas"), IteratorMode::From(&prefix, Direction::Forward));
+        let of_position = entries.take_while(|entry| entry.as_ref().map_or(true, |(key, _)| key.starts_with(&prefix)));
+        heads.extend(of_position.filter_map(|entry| {
+            let (key, value) = self.noted(entry)?;
+            self.noted(codec::read_head(&key, &value))?
+        }));
     }
 
     fn sets(&self, key: PositionKey, head: &LemmaHead, sets: &mut LemmaSets) -> bool {
+        let mut full_key = position_prefix(self.geometry, key);
+        full_key.extend_from_slice(&head.sets.0[0].to_be_bytes()[8 - codec::KEY_END..]);
+        let get = |family| self.store.db.get_cf(self.store.family(family), &full_key);
+        let Some(value) = self.noted(get("lemmas")).flatten() else { return false };
+        let lemma = self.noted(codec::read_lemma(&full_key, &value, || self.noted(get("prints")).flatten()));
         // The handle finds the record, the head's fixed part confirms it: a hash alone must not pair a lemma with another's sets.
-        let found = self.read(key).find(|(hash, lemma)| *hash == head.sets.0[0] && LemmaHead::of(lemma, head.sets) == *head);
-        let Some((_, lemma)) = found else { return false };
+        let Some(lemma) = lemma.filter(|lemma| LemmaHead::of(lemma, head.sets) == *head) else { return false };
         *sets = LemmaSets {
             prints: lemma.created.prints().to_vec(),
             bloom: lemma.created.bloom(),

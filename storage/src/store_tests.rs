@@ -40,6 +40,30 @@ proptest! {
     }
 
     #[test]
+    fn lemmas_survive_their_records(key: u64, serial: u64, prints in 900usize..1200, excluded in 0usize..20, at: prop::sample::Index) {
+        let lemma = lemma_of(key.into(), serial, prints, excluded);
+        let record = codec::write_lemma(position_prefix(geometry(), key.into()), &lemma);
+        prop_assert_eq!(record.prints.is_some(), lemma.created.prints().len() > 1024);
+        prop_assert_eq!(codec::has_prints_apart(&record.value), record.prints.is_some());
+        let read = codec::read_lemma(&record.key, &record.value, || record.prints.clone());
+        prop_assert_eq!(read.as_ref(), Ok(&lemma));
+        let head = codec::read_head(&record.key, &record.value).expect("a lemma").expect("a head");
+        prop_assert_eq!(head, LemmaHead::of(&lemma, head.sets));
+        if let Some(prints) = &record.prints {
+            prop_assert!(codec::read_lemma(&record.key, &record.value, || None).is_err());
+            // Prints that are sealed under this key, but are others.
+            let mut others = codec::open("prints", &record.key, prints).expect("sealed").to_vec();
+            let (place, last) = (4 * at.index(others.len() / 4) + 3, others.len());
+            let _ = std::mem::replace(&mut others[place], 0x55);
+            for others in [&others[..], &others[..last - 4]] {
+                let changed = codec::open("prints", &record.key, prints) != Ok(others);
+                let read = codec::read_lemma(&record.key, &record.value, || Some(codec::seal("prints", &record.key, others)));
+                prop_assert_eq!(read.is_err(), changed);
+            }
+        }
+    }
+
+    #[test]
     fn a_changed_value_key_or_family_is_noticed(payload: Vec<u8>, key in prop::collection::vec(any::<u8>(), 1..30), at: prop::sample::Index, bit in 0u8..8) {
         let value = codec::seal("lemmas", &key, &payload);
         prop_assert_eq!(codec::open("lemmas", &key, &value), Ok(payload.as_slice()));
@@ -170,6 +194,55 @@ fn a_damaged_lemma_is_counted_and_not_believed() {
     store.lemma_view(geometry()).lemmas(1, &mut heads);
     assert!(heads.is_empty());
     assert_eq!(store.read_errors(), 1);
+}
+
+#[test]
+fn a_lemma_with_many_prints_is_looked_up_without_them() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = Store::open(directory.path()).expect("opens");
+    let first = table();
+    let lemmas = [1, 2, 3].map(|key| lemma_of(key, 1, 3000, 2));
+    (1..).zip(&lemmas).for_each(|(key, lemma)| drop(first.store_lemma(key, lemma)));
+    first.store_lemma(4, &lemma_of(4, 1, 30, 2));
+    store.checkpoint(&first, &[]).expect("a checkpoint");
+    let second = table();
+    assert_eq!(store.restore(&second).expect("restores").lemmas, 4);
+    assert_eq!((1..5).map(|key| read(&second, key)).collect::<Vec<_>>(), (1..5).map(|key| read(&first, key)).collect::<Vec<_>>());
+
+    let family = store.family("prints");
+    let keys: Vec<_> = store.db.iterator_cf(family, IteratorMode::Start).map(|entry| entry.expect("readable").0).collect();
+    assert_eq!(keys.len(), 3);
+    let view = store.lemma_view(geometry());
+    let look_up = |key| {
+        let (mut heads, mut sets) = (Vec::new(), LemmaSets::default());
+        view.lemmas(key, &mut heads);
+        let whole = view.sets(key, &heads[0], &mut sets);
+        (whole, heads[0].lemma(whole.then_some(sets)), store.read_errors())
+    };
+    // The costs of heads are rounded.
+    let rounded = |key: usize| Lemma { cost: 1 << lemmas[key - 1].cost.ilog2(), ..lemmas[key - 1].clone() };
+    assert_eq!(look_up(1), (true, Some(rounded(1)), 0));
+    store.db.delete_cf(family, &keys[0]).expect("deleted");
+    let others = store.db.get_cf(family, &keys[2]).expect("readable").expect("there");
+    store.db.put_cf(family, &keys[1], others).expect("written");
+    // Heads are there; without its prints a lemma with excluded boards says nothing.
+    assert_eq!(look_up(1), (false, None, 1));
+    assert_eq!(look_up(2), (false, None, 2));
+    assert_eq!(look_up(3), (true, Some(rounded(3)), 2));
+    let report = store.restore(&table()).expect("restores");
+    assert_eq!((report.lemmas, report.refused), (2, 2));
+    store.close().expect("closed");
+    let mut damaged = Vec::new();
+    crate::Inspector::open(directory.path()).expect("opens").for_each(&mut |found| {
+        if let Err(reason) = found.content {
+            damaged.push((found.family, reason));
+        }
+    });
+    let expected = [("lemmas", "its prints are missing"), ("lemmas", "its prints: its checksum"), ("prints", "its checksum")];
+    assert_eq!(damaged.len(), 3, "{damaged:?}");
+    for (found, expected) in damaged.iter().zip(expected) {
+        assert!(found.0 == expected.0 && found.1.starts_with(expected.1), "{damaged:?}");
+    }
 }
 
 #[test]
