@@ -168,6 +168,7 @@ pub struct Metrics {
     pub http_in_flight: IntGauge,
     storage_free: Gauge,
     storage_size: Gauge,
+    storage_guard: IntGauge,
     store_refuses: Gauge,
     rocksdb: Rocksdb,
     statistics: Vec<(Counter, Series)>,
@@ -383,6 +384,13 @@ impl Metrics {
                 ),
             )?,
             http_in_flight: add(&r, IntGauge::new("superko_http_in_flight", "HTTP requests that are being answered."))?,
+            storage_guard: add(
+                &r,
+                IntGauge::new(
+                    "superko_storage_guard_active",
+                    "1 while less than min_free is free: submissions are refused, checkpoints wait.",
+                ),
+            )?,
             storage_size: gauge("superko_storage_size_bytes", "Size of the file system where the data directory lies.")?,
             store_refuses: gauge("superko_store_refuses_writes", "1 while the last write of the store has failed, else 0.")?,
             rocksdb: Rocksdb::new(&r)?,
@@ -657,6 +665,7 @@ impl Metrics {
             self.storage_free.set(disk.f_bavail.saturating_mul(disk.f_frsize) as f64);
             self.storage_size.set(disk.f_blocks.saturating_mul(disk.f_frsize) as f64);
         }
+        self.storage_guard.set(engine.store.check_space().is_err().into());
         TextEncoder::new().encode_to_string(&self.registry.gather())
     }
 }

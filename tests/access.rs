@@ -250,6 +250,27 @@ fn only_pages_of_configured_origins_may_ask() {
     assert!(before(other).headers().get("access-control-allow-origin").is_none());
 }
 
+#[test]
+fn a_name_that_was_made_to_lead_here_leads_nowhere() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let daemon = Daemon::start_with(dir.path(), &format!("{CONFIG}cors_origins = [\"https://go.example\"]\n"));
+    let get = |daemon: &Daemon, host: &str| daemon.request("GET", "/v1/jobs", &[("host", host)], b"");
+    let here = format!("127.0.0.1:{}", daemon.port);
+    for (host, status) in [(here.as_str(), 200), ("localhost", 200), ("go.example", 200), ("evil.example", 421), ("go.example:81", 421)] {
+        assert_eq!(get(&daemon, host).status, status, "{host}");
+    }
+    // What its page sends comes, as far as the browser knows, from this server.
+    let page = [("host", "evil.example"), ("origin", "http://evil.example"), JSON];
+    let refused = daemon.request("POST", "/v1/jobs", &page, br#"{"kind":"value","board":"2x2"}"#);
+    assert_eq!((refused.status, &refused.json["code"]), (421, &json!("unknown_host")), "{refused:?}");
+    assert!(refused.json["detail"].as_str().is_some_and(|detail| detail.contains("evil.example")), "{refused:?}");
+    assert_eq!(daemon.get("/v1/jobs").1["jobs"], json!([]));
+    drop(daemon);
+    // A server that others reach by its name has tokens, which such a page does not know.
+    let daemon = Daemon::start_with(dir.path(), &Tokens::new(dir.path()).config);
+    assert_eq!(get(&daemon, "superko.example").status, 401);
+}
+
 /// What is still to come on a connection, to its end.
 fn rest(mut stream: TcpStream) -> String {
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time-out");
@@ -268,19 +289,19 @@ fn slow_clients_are_cut_off() {
         stream
     };
     // A head that does not end takes one of two places; a body that does not end the other.
-    let head = send("GET /v1/jobs HTTP/1.1\r\nhost: x\r\nx-slow: ");
-    let body = send("POST /v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{");
+    let head = send("GET /v1/jobs HTTP/1.1\r\nhost: localhost\r\nx-slow: ");
+    let body = send("POST /v1/jobs HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{");
     assert_eq!(daemon.get("/v1/jobs").0, 200, "a place is free again");
     assert!(!rest(head).starts_with("HTTP/1.1 200"));
     let answer = rest(body);
     assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("\"code\":\"body_too_slow\""), "{answer}");
     // One that drips is no better, and an idle connection ends too.
-    let mut drip = send("POST /v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{");
+    let mut drip = send("POST /v1/jobs HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{");
     wait_for("end of a connection that drips", 60, || {
         std::thread::sleep(Duration::from_millis(200));
         drip.write_all(b" ").err()
     });
-    let idle = rest(send("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"));
+    let idle = rest(send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"));
     assert!(idle.starts_with("HTTP/1.1 200") && idle.contains("alive"), "{idle}");
     assert_eq!(daemon.get("/v1/jobs").1["jobs"], json!([]));
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Daemon, Guard, agent, skip, superko, wait_for};
+use common::{CONFIG, Daemon, Guard, agent, skip, superko, wait_for};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::process::{ChildStdout, Command, Stdio};
@@ -440,4 +440,46 @@ fn the_queue_shows_what_runs_and_stops_it() {
     daemon.terminate();
     daemon.exit_status(60);
     browser.until_text("#mode", "server not reachable");
+}
+
+#[test]
+fn a_server_with_tokens_is_asked_with_one() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let token = |name: &str, scopes: &str| {
+        let made = String::from_utf8(superko(&["token", "new", "--name", name, "--scopes", scopes]).stdout).expect("UTF-8");
+        let (token, line) = made.trim().split_once('\n').expect("a token and its line");
+        (token.to_owned(), line.to_owned())
+    };
+    let (reader, submitter) = (token("r", "read"), token("s", "submit"));
+    let file = dir.path().join("tokens");
+    std::fs::write(&file, format!("{}\n{}\n", reader.1, submitter.1)).expect("written");
+    let daemon = Daemon::start_with(dir.path(), &format!("{CONFIG}tokens_file = {file:?}\n"));
+    let Some(browser) = Browser::open(&daemon, "a_server_with_tokens_is_asked_with_one") else { return };
+    browser.until_text("dialog label", "wants an access token");
+    browser.assert_is_usable("the question for a token");
+    browser.fill("#token", "superko_0123");
+    browser.click("//dialog//button[.='Use it']");
+    browser.until_text("dialog label", "none of this server's");
+    browser.fill("#token", &reader.0);
+    browser.click("//dialog//button[.='Use it']");
+    browser.until_text(".empty", "No jobs yet");
+    // What the token does not allow is said, and nothing happens.
+    browser.click("//nav/a[.='New position']");
+    browser.fill("//label[.='Board']/../input", "2x2");
+    browser.click("//button[.='Submit']");
+    browser.until_text("body", "it needs the scope submit");
+    browser.js("sessionStorage.setItem('token', 'superko_0123')");
+    browser.open_anew("/");
+    browser.fill("#token", &submitter.0);
+    browser.click("//dialog//button[.='Use it']");
+    browser.until_text(".empty", "No jobs yet");
+    browser.click("//nav/a[.='New position']");
+    browser.fill("//label[.='Board']/../input", "2x2");
+    browser.click("//button[.='Submit']");
+    browser.until_text(".head .state", "succeeded");
+    // The description of the API needs none.
+    browser.click("//nav/a[.='API']");
+    browser.until_text("h1", "Superko API");
+    browser.click("//a[.='Queue and boards']");
+    browser.until_text(".item .state", "succeeded");
 }

@@ -144,7 +144,7 @@ fn a_full_disk_loses_nothing_and_passes() {
     assert_eq!((status, problem["code"].as_str()), (503, Some("storage_full")), "{problem}");
     let reasons = wait_for("a reason", 60, || daemon.get("/readyz").1["detail"].as_str().map(str::to_owned));
     assert!(reasons.contains("storage: "), "{reasons}");
-    assert_eq!(daemon.get("/healthz").0, 200);
+    assert_eq!((daemon.get("/healthz").0, daemon.metric("superko_storage_guard_active")), (200, 1.0));
     drop(file);
     std::fs::remove_file(&fill).expect("the filler goes");
     // In time it either takes jobs again or has ended with an error.

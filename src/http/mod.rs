@@ -12,10 +12,12 @@ mod problem;
 mod proofs;
 mod serve;
 
+use crate::access::Access;
 use crate::config::Settings;
 use crate::engine::Engine;
 use crate::schema::{Checkpoint, Health, Ready};
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -25,6 +27,7 @@ use problem::Problem;
 use prometheus::IntGauge;
 use serde_json::json;
 use std::any::Any;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime};
@@ -84,7 +87,7 @@ pub fn router(engine: Arc<Engine>, settings: &Settings) -> Router {
         })
         .layer(DefaultBodyLimit::disable())
         .layer(axum::middleware::from_fn_with_state(body_limits, access::whole_body))
-        .layer(axum::middleware::from_fn_with_state(settings.cors_origins.clone(), same_origin))
+        .layer(axum::middleware::from_fn_with_state((settings.cors_origins.clone(), settings.access.clone()), our_pages))
         .layer(axum::middleware::from_fn_with_state(settings.access.clone(), access::guard))
         .layer(CatchPanicLayer::custom(|_: Box<dyn Any + Send>| Problem::internal(&"a handler panicked").into_response()));
     // Without any origin nothing is allowed, and OPTIONS is answered like any method that a route does not take.
@@ -163,11 +166,23 @@ impl Drop for InFlight {
     }
 }
 
-/// Refuses changes that a web page of an origin that is neither this server's nor configured sends through a browser on this machine:
-/// some need no permission to be sent.
-async fn same_origin(State(others): State<Arc<[HeaderValue]>>, request: Request, next: Next) -> Response {
-    let is_configured = request.headers().get(header::ORIGIN).is_some_and(|origin| others.contains(origin));
-    match foreign_origin(&request).filter(|_| !is_configured) {
+/// Refuses what a web page that is neither this server's nor configured sends through a browser on this machine: changes, some of which
+/// need no permission to be sent; and everything where the page has had its own host name resolved to this machine ("DNS rebinding"), which
+/// makes it one of this server's as far as the browser can tell. Where tokens are asked for, such a page has none.
+async fn our_pages(State((others, access)): State<(Arc<[HeaderValue]>, Access)>, request: Request, next: Next) -> Response {
+    let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or_default());
+    let host = header(header::HOST);
+    let is_known = host.is_none_or(|host| is_local(host) || others.iter().any(|origin| host_of(origin) == Some(host)));
+    if !is_known && !access.tokens.are_asked_for() {
+        let detail = format!(
+            "Host {:?} is none of this server's names: expected an address, localhost, or the host of one of cors_origins; a server with tokens \
+             (tokens_file) may have any name",
+            host.unwrap_or_default()
+        );
+        return Problem::new(StatusCode::MISDIRECTED_REQUEST, "unknown_host", detail).into_response();
+    }
+    let is_ours = |origin: &str| origin.split_once("://").map(|(_, host)| host) == host || others.iter().any(|other| other == origin);
+    match header(header::ORIGIN).filter(|origin| !request.method().is_safe() && !is_ours(origin)) {
         Some(origin) => {
             let detail =
                 format!("Origin {origin:?} is not this server: expected its own address, one of cors_origins, or no Origin at all");
@@ -177,10 +192,16 @@ async fn same_origin(State(others): State<Arc<[HeaderValue]>>, request: Request,
     }
 }
 
-fn foreign_origin(request: &Request) -> Option<String> {
-    let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or_default());
-    let is_ours = |origin: &str| origin.split_once("://").map(|(_, host)| host) == header(header::HOST);
-    header(header::ORIGIN).filter(|origin| !request.method().is_safe() && !is_ours(origin)).map(str::to_owned)
+fn host_of(origin: &HeaderValue) -> Option<&str> {
+    origin.to_str().ok()?.split_once("://").map(|(_, host)| host)
+}
+
+/// Whether a Host is an address or a name that no name server is asked for.
+fn is_local(host: &str) -> bool {
+    let Ok(authority) = host.parse::<Authority>() else { return false };
+    let name = authority.host().to_ascii_lowercase();
+    let address = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(&name);
+    name == "localhost" || name.ends_with(".localhost") || address.parse::<IpAddr>().is_ok()
 }
 
 /// Runs what may wait for the disk or a lock outside the async threads.
@@ -261,4 +282,29 @@ async fn checkpoint(State(engine): State<Arc<Engine>>) -> Result<Response, Probl
             Json(json!({"sequence": null, "lemmas": "0", "numbers": "0", "checkpoint_bytes": "0", "elapsed_seconds": 0.0})).into_response()
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_local;
+
+    #[test]
+    fn names_that_a_name_server_is_asked_for_are_not_local() {
+        for host in ["localhost", "LOCALHOST:80", "a.localhost:7465", "127.0.0.1", "127.0.0.1:7465", "[::1]:7465", "[::1]", "192.0.2.1:1"] {
+            assert!(is_local(host), "{host}");
+        }
+        for host in [
+            "evil.example",
+            "evil.example:7465",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "xlocalhost",
+            "",
+            "::1",
+            "a b",
+            "127.0.0.1@evil.example",
+        ] {
+            assert!(!is_local(host), "{host}");
+        }
+    }
 }

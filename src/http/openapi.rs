@@ -112,7 +112,10 @@ fn complete(method: &Method, path: &str, operation: &mut Value) {
         }
     }
     let rule = rule(method, path);
-    let mut common = vec![(StatusCode::INTERNAL_SERVER_ERROR, "`internal`: a fault of the server, which its log names")];
+    let mut common = vec![
+        (StatusCode::INTERNAL_SERVER_ERROR, "`internal`: a fault of the server, which its log names"),
+        (StatusCode::MISDIRECTED_REQUEST, "`unknown_host`: a server without tokens was called by a name that is not localhost"),
+    ];
     if let Some((scope, _)) = rule {
         common.extend([
             (StatusCode::UNAUTHORIZED, "`token_missing`, `token_unknown`"),

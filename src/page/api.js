@@ -20,6 +20,7 @@ const authorization = () => (token === null ? {} : { authorization: `Bearer ${to
 function askToken() {
   asking ??= new Promise((resolve) => {
     const input = h("input", { id: "token", type: "password", autocomplete: "off", required: true });
+    const why = token === null ? "This server wants an access token" : "The token is none of this server's. Another one";
     const close = () => {
       dialog.remove();
       const given = dialog.returnValue === "use" && input.value !== "";
@@ -34,7 +35,7 @@ function askToken() {
     const dialog = h(
       "dialog",
       { "aria-label": "Access token", onclose: close },
-      h("form", { onsubmit: use }, h("label", { for: "token" }, "This server wants an access token"), input, h("button", {}, "Use it")),
+      h("form", { onsubmit: use }, h("label", { for: "token" }, why), input, h("button", {}, "Use it")),
     );
     document.body.append(dialog);
     dialog.showModal();
