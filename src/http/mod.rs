@@ -170,26 +170,28 @@ impl Drop for InFlight {
 /// need no permission to be sent; and everything where the page has had its own host name resolved to this machine ("DNS rebinding"), which
 /// makes it one of this server's as far as the browser can tell. Where tokens are asked for, such a page has none.
 async fn our_pages(State((others, access)): State<(Arc<[HeaderValue]>, Access)>, request: Request, next: Next) -> Response {
-    let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or_default());
-    let host = header(header::HOST);
-    let is_known = host.is_none_or(|host| is_local(host) || others.iter().any(|origin| host_of(origin) == Some(host)));
-    if !is_known && !access.tokens.are_asked_for() {
-        let detail = format!(
-            "Host {:?} is none of this server's names: expected an address, localhost, or the host of one of cors_origins; a server with tokens \
-             (tokens_file) may have any name",
-            host.unwrap_or_default()
-        );
-        return Problem::new(StatusCode::MISDIRECTED_REQUEST, "unknown_host", detail).into_response();
-    }
-    let is_ours = |origin: &str| origin.split_once("://").map(|(_, host)| host) == host || others.iter().any(|other| other == origin);
-    match header(header::ORIGIN).filter(|origin| !request.method().is_safe() && !is_ours(origin)) {
-        Some(origin) => {
-            let detail =
-                format!("Origin {origin:?} is not this server: expected its own address, one of cors_origins, or no Origin at all");
-            Problem::new(StatusCode::FORBIDDEN, "cross_origin", detail).into_response()
-        }
+    match foreign(&request, &others, access.tokens.are_asked_for()) {
+        Some(problem) => problem.into_response(),
         None => next.run(request).await,
     }
+}
+
+/// What [`our_pages`] has against a request.
+fn foreign(request: &Request, others: &[HeaderValue], has_tokens: bool) -> Option<Problem> {
+    let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or_default());
+    let host = header(header::HOST);
+    let is_known = |host: &str| is_local(host) || others.iter().any(|origin| host_of(origin) == Some(host));
+    if let Some(host) = host.filter(|host| !has_tokens && !is_known(host)) {
+        let detail = format!(
+            "Host {host:?} is none of this server's names: expected an address, localhost, or the host of one of cors_origins; a server with tokens \
+             (tokens_file) may have any name"
+        );
+        return Some(Problem::new(StatusCode::MISDIRECTED_REQUEST, "unknown_host", detail));
+    }
+    let is_ours = |origin: &str| origin.split_once("://").map(|(_, host)| host) == host || others.iter().any(|other| other == origin);
+    let origin = header(header::ORIGIN).filter(|origin| !request.method().is_safe() && !is_ours(origin))?;
+    let detail = format!("Origin {origin:?} is not this server: expected its own address, one of cors_origins, or no Origin at all");
+    Some(Problem::new(StatusCode::FORBIDDEN, "cross_origin", detail))
 }
 
 fn host_of(origin: &HeaderValue) -> Option<&str> {
