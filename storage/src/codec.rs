@@ -195,8 +195,11 @@ pub(crate) fn decode_lemma(bytes: &[u8]) -> Option<Lemma> {
     if winner > 1 || input.0.len() != prints.checked_mul(4)?.checked_add(excluded.checked_mul(16)?)? {
         return None;
     }
-    let prints: Vec<u32> = (0..prints).map(|_| input.bytes().map(u32::from_be_bytes)).collect::<Option<_>>()?;
-    let excluded: Vec<Board> = (0..excluded).map(|_| Some(Board { black: input.word()?, white: input.word()? })).collect::<Option<_>>()?;
+    // A recovery reads hundreds of millions of prints: not one by one with a check each.
+    let (prints, boards) = input.0.split_at(4 * prints);
+    let prints: Vec<u32> = prints.as_chunks().0.iter().map(|&bytes| u32::from_be_bytes(bytes)).collect();
+    let words = boards.as_chunks().0.iter().map(|&bytes| u64::from_be_bytes(bytes)).collect::<Vec<_>>();
+    let excluded: Vec<Board> = words.as_chunks().0.iter().map(|&[black, white]| Board { black, white }).collect();
     let sorted = prints.is_sorted_by(|a, b| a < b) && excluded.is_sorted_by(|a, b| a < b);
     sorted.then_some(Lemma {
         winner: if winner == 1 { Color::White } else { Color::Black },

@@ -139,12 +139,17 @@ fn bloom_has(bloom: &[u64; 4], print: Print) -> bool {
 
 /// The Bloom filter of a set of prints, joined with `base`.
 fn bloom_of(prints: &[Print], base: [u64; 4]) -> [u64; 4] {
-    prints.iter().fold(base, |mut bloom, &print| {
-        for bit in bloom_bits(print) {
+    let mut bloom = base;
+    for some in prints.chunks(256) {
+        for bit in some.iter().flat_map(|&print| bloom_bits(print)) {
             bloom[bit as usize >> 6] |= 1 << (bit & 63);
         }
-        bloom
-    })
+        // A full filter stays full.
+        if bloom == [u64::MAX; 4] {
+            break;
+        }
+    }
+    bloom
 }
 
 impl Default for BoardSet {
