@@ -484,7 +484,7 @@ fn a_daemon_that_stops_takes_no_job() {
     let body = r#"{"kind": "value", "board": "2x2"}"#;
     let (half, rest) = body.split_at(10);
     let head = format!(
-        "POST /v1/jobs HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{half}",
+        "POST /v1/jobs HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{half}",
         body.len()
     );
     stream.write_all(head.as_bytes()).expect("sent");

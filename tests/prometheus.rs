@@ -249,7 +249,7 @@ fn series_are_bounded_and_start_at_zero() {
         daemon.get(&format!("/v1/positions?board=2x2&komi=0.5&moves=X{index}"));
         // A method that no client library would send.
         let mut stream = TcpStream::connect(("127.0.0.1", daemon.port)).expect("a connection");
-        write!(stream, "VERB{index} /v1/jobs/{index} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n").expect("it is sent");
+        write!(stream, "VERB{index} /v1/jobs/{index} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").expect("it is sent");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
         assert!(answer.starts_with("HTTP/1.1 405"), "{answer}");
