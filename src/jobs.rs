@@ -115,7 +115,7 @@ pub struct JobData {
     #[serde(default)]
     pub campaign: Option<u64>,
     /// The part of `counts` that its limits do not count: what was spent before it was resumed.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Counts::is_zero")]
     pub limit_start: Counts,
     /// Counts the changes that clients can make or see: all but progress.
     #[serde(default)]

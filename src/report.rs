@@ -55,6 +55,11 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Whether nothing was counted.
+    pub fn is_zero(&self) -> bool {
+        *self == Counts::default()
+    }
+
     /// The counters of a running search.
     pub fn of_control(control: &Control, elapsed_seconds: f64) -> Counts {
         Counts {

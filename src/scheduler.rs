@@ -280,6 +280,10 @@ fn store_end(engine: &Engine, job: &Job, running: &Running, end: &End) -> Result
             End::Proved(result, _) => {
                 job.data.state = State::Succeeded;
                 job.set_result(result)?;
+                // The result has what was proved. Only a campaign goes on planning by the komi that its jobs went through.
+                if job.data.campaign.is_none() {
+                    job.data.steps.clear();
+                }
             }
             End::Rejected(result, text) => {
                 job.data.state = State::Failed;

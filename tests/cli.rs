@@ -214,6 +214,16 @@ fn lost_output_is_a_failure() {
 }
 
 #[test]
+fn a_client_without_a_server_says_what_to_do() {
+    // A port that was free a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
+    let output = superko(&["job", "list", "--server", &format!("http://127.0.0.1:{port}")]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains(&port.to_string()) && text.contains("expected a running superko serve there"), "{text}");
+}
+
+#[test]
 fn exit_codes() {
     let unknown = superko(&["solve", "--board", "4x4", "--komi", "1.5", "--expansion-limit", "10", "--json"]);
     assert_eq!(unknown.status.code(), Some(3));

@@ -284,6 +284,10 @@ impl Server {
             ureq::Error::BadUri(_) | ureq::Error::Http(_) | ureq::Error::TlsRequired => {
                 Failure::bad_input(format!("--server {}: expected an address such as http://127.0.0.1:7465 (no TLS)", self.server))
             }
+            ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => Failure::other(format!(
+                "--server {}: {error}: expected a running superko serve there; start it, or give its address",
+                self.server
+            )),
             error => Failure::other(format!("--server {}: {error}", self.server)),
         })?;
         let status = response.status();
