@@ -206,6 +206,8 @@ pub fn remove_parts(data_dir: &Path) {
 /// it lies under a name with `.part` at its end.
 pub fn backup(store: &Store, data_dir: &Path, to: &Path) -> Result<BackupReport, BackupError> {
     let started = Instant::now();
+    // A client of the daemon has another working directory.
+    let to = &at(to, std::path::absolute(to))?;
     let name = to.file_name().ok_or_else(|| refused(to, "expected the name of a new directory"))?;
     let part = to.with_file_name(format!("{}.part", name.to_string_lossy()));
     for path in [to, &part] {

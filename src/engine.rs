@@ -364,12 +364,10 @@ impl Engine {
     /// Takes a job out of the solver's hands: `cancelled` or `paused`. One that is so already stays as it is. Blocks on the disk.
     fn take_out(&self, id: u64, to: State) -> Result<Arc<Job>, JobError> {
         let mut was_open = false;
-        let job = self.jobs.update(id, &[], |job| match job.data.state {
-            state if state == to => Ok(false),
-            state if state.is_open() => {
-                if let Some(campaign) = job.data.campaign {
-                    return Err(JobError::PartOfCampaign { id, campaign });
-                }
+        let job = self.jobs.update(id, &[], |job| match (job.data.state, job.data.campaign) {
+            (state, Some(campaign)) if state.is_open() => Err(JobError::PartOfCampaign { id, campaign }),
+            (state, _) if state == to => Ok(false),
+            (state, _) if state.is_open() => {
                 was_open = true;
                 if let Some(live) = self.live(id) {
                     // Counts only: steps enter the record with the checkpoint that holds their lemmas.
@@ -378,7 +376,7 @@ impl Engine {
                 job.data.state = to;
                 Ok(true)
             }
-            state => Err(JobError::Conflict { what: "job", id, state, action: to.name() }),
+            (state, _) => Err(JobError::Conflict { what: "job", id, state, action: to.name() }),
         })?;
         if was_open && to == State::Cancelled {
             self.metrics.job_finished(to);
@@ -527,7 +525,7 @@ impl Engine {
             }
             TableOrigin::Created | TableOrigin::Rebuilt { .. } => {
                 if let TableOrigin::Rebuilt { reason } = origin {
-                    tracing::info!(board = geometry.name(), reason, "the table file cannot be used as it is, emptied");
+                    tracing::info!(board = geometry.name(), reason, "the table file begins anew: the store fills it");
                 }
                 let report = self.store.restore(&table).map_err(|error| error.to_string())?;
                 self.metrics.recovery_refused.inc_by(report.refused);

@@ -98,6 +98,7 @@ pub struct JobData {
     /// Counts over all runs, up to the last checkpoint.
     pub counts: Counts,
     /// The part of `counts` that belongs to finished steps.
+    #[serde(default, skip_serializing_if = "Counts::is_zero")]
     pub step_start: Counts,
     /// The komi proved so far (value jobs), up to the last checkpoint.
     pub steps: Vec<Step>,

@@ -47,7 +47,9 @@ impl FromStr for ProofId {
 #[derive(Debug, thiserror::Error)]
 pub enum ProofError {
     /// No such proof.
-    #[error("there is no proof {0:?}: the proofs of a job are listed in its field proofs")]
+    #[error(
+        "there is no proof {0:?}: expected the id of a proof of a finished job, such as 7-1; GET /v1/jobs/7 or superko job show 7 names them"
+    )]
     NotFound(String),
     /// It was not asked for, or could not be written.
     #[error("proof {id} has no certificate: {reason}")]
@@ -234,7 +236,9 @@ impl Engine {
 pub fn no_certificate(id: ProofId, proof: &SolveReport) -> ProofError {
     let reason = match &proof.certificate_error {
         Some(error) => error.clone(),
-        None => "its job did not ask for one; submit the job again with \"certificate\": true".to_owned(),
+        None => {
+            "its job did not ask for one; submit the job again with \"certificate\": true (superko job submit --certificate)".to_owned()
+        }
     };
     ProofError::NoCertificate { id, reason }
 }

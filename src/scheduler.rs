@@ -6,7 +6,7 @@ use crate::engine::{Engine, Running, Stage, Yield, locked};
 use crate::jobs::{Job, JobError, State};
 use crate::proofs::Asked;
 use crate::pulse::Phase;
-use crate::report::{SolveReport, Step, ValueProgress, bounds_of};
+use crate::report::{Counts, SolveReport, Step, ValueProgress, bounds_of};
 use crate::request::Kind;
 use crate::units::now_rfc3339;
 use serde_json::Value;
@@ -281,6 +281,7 @@ fn store_end(engine: &Engine, job: &Job, running: &Running, end: &End) -> Result
                 job.data.state = State::Succeeded;
                 job.set_result(result)?;
                 // The result has what was proved. Only a campaign goes on planning by the komi that its jobs went through.
+                job.data.step_start = Counts::default();
                 if job.data.campaign.is_none() {
                     job.data.steps.clear();
                 }

@@ -6,6 +6,7 @@ use common::{CONFIG, Daemon, agent, count, superko, wait_for};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
@@ -362,8 +363,9 @@ fn the_client_runs_a_campaign() {
     let dir = tempfile::tempdir().expect("a directory");
     let daemon = start(dir.path());
     let server = daemon.url("");
+    let output = |arguments: &[&str]| superko(&[arguments, &["--server", &server]].concat());
     let run = |arguments: &[&str]| {
-        let output = superko(&[arguments, &["--server", &server]].concat());
+        let output = output(arguments);
         (output.status.code(), String::from_utf8(output.stdout).expect("UTF-8"))
     };
     let (code, text) = run(&["campaign", "submit", "--board", "3x3", "--split", "1", "--wait"]);
@@ -379,5 +381,27 @@ fn the_client_runs_a_campaign() {
     assert!(run(&["job", "priority", &id, "7"]).1.contains(": paused"));
     assert!(run(&["job", "resume", &id, "--expansion-limit", "100"]).1.contains("queued"));
     assert_eq!(run(&["job", "watch", &id]).0, Some(3), "a limit is no verdict");
+    // Two jobs of a campaign prove different things at one komi: the list tells them apart.
+    let listed = run(&["job", "list", "--limit", "3"]).1;
+    assert!(listed.contains(" after ") && listed.contains(", of campaign 1") && listed.contains("; --newest"), "{listed}");
+    let refused = output(&["job", "submit", "--board", "3x3", "--label", &"x".repeat(201)]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--label: "), "{refused:?}");
+    let long = run(&["campaign", "submit", "--board", "4x5", "--priority", "-3"]).1;
+    assert!(long.contains(": running, priority -3"), "{long}");
+    assert!(run(&["campaign", "priority", "2", "4"]).1.contains(": running, priority 4"));
+    let part = run(&["job", "list", "--newest", "--limit", "1", "--json"]).1;
+    let part = serde_json::from_str::<Value>(&part).expect("JSON")["jobs"][0]["id"].to_string();
+    assert!(run(&["campaign", "pause", "2"]).1.contains(": paused"));
+    assert_eq!(run(&["job", "pause", &part]).0, Some(2), "it is the campaign's");
+    // The state comes at once, not after the first interval.
+    let watch = Command::new(env!("CARGO_BIN_EXE_superko"))
+        .args(["campaign", "watch", "2", "--server", &server])
+        .stderr(Stdio::piped())
+        .spawn()
+        .map(common::Guard);
+    let mut line = String::new();
+    let mut watch = watch.expect("it starts");
+    BufReader::new(watch.0.stderr.take().expect("standard error")).read_line(&mut line).expect("a line");
+    assert!(line.contains("campaign 2 4x5: paused"), "{line}");
     assert_eq!(run(&["campaign", "cancel", "7"]).0, Some(2));
 }

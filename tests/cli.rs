@@ -224,6 +224,27 @@ fn a_client_without_a_server_says_what_to_do() {
 }
 
 #[test]
+fn wrong_arguments_say_where_help_is() {
+    for (arguments, words) in [
+        (vec!["slove"], vec!["'slove'", "'solve'", "--help"]),
+        (vec!["solve", "--komi", "0.5"], vec!["--board", "--help"]),
+        (vec!["store", "backup"], vec!["--name", "--data", "--to"]),
+        (vec!["job", "list", "--server", "https://127.0.0.1:1"], vec!["https://127.0.0.1:1", "no TLS"]),
+    ] {
+        let output = superko(&arguments);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), output.stdout.len(), error.lines().count()), (Some(2), 0, 1), "{arguments:?}: {error}");
+        assert!(words.iter().all(|word| error.contains(word)), "{arguments:?}: {error}");
+    }
+    for (arguments, command) in [(vec![], "campaign"), (vec!["job"], "priority")] {
+        let output = superko(&arguments);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{arguments:?}: {error}");
+        assert!(error.contains("Usage:") && error.contains(command), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
 fn exit_codes() {
     let unknown = superko(&["solve", "--board", "4x4", "--komi", "1.5", "--expansion-limit", "10", "--json"]);
     assert_eq!(unknown.status.code(), Some(3));

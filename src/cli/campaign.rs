@@ -1,6 +1,6 @@
 //! `superko campaign`: campaigns of a running server.
 
-use super::job::{LimitFlags, One, Priority, Resume, Server, fields, text};
+use super::job::{LimitFlags, One, Priority, Resume, Server, fields, text, words};
 use super::run::Progress;
 use super::{FAILED, Failure, PROVED, PositionFlags, UNKNOWN, print_json, print_line};
 use clap::{Args, Subcommand};
@@ -103,10 +103,20 @@ fn show(server: &Server, campaign: &Value) -> Result<u8, Failure> {
 
 fn summary(campaign: &Value) -> String {
     let mut line = format!("campaign {} {}", campaign["id"], text(&campaign["board"]));
+    if campaign["setup"].is_object() {
+        line += " from a diagram";
+    }
+    let moves = words(&campaign["moves"]);
+    if !moves.is_empty() {
+        line += &format!(" after {moves}");
+    }
     if let Some(label) = campaign["label"].as_str() {
         line += &format!(" {label:?}");
     }
     line += &format!(": {}", text(&campaign["state"]));
+    if matches!(campaign["state"].as_str(), Some("running" | "paused")) {
+        line += &format!(", priority {}", campaign["priority"]);
+    }
     if let Some(stage) = campaign["stage"].as_str() {
         line += &format!(" (looks for the {stage})");
     }
@@ -114,7 +124,6 @@ fn summary(campaign: &Value) -> String {
         Some(value) => line += &format!(", value {value}"),
         None => line += &format!(", between {} and {}", campaign["bounds"]["lower"], campaign["bounds"]["upper"]),
     }
-    let words = |list: &Value| list.as_array().into_iter().flatten().map(text).collect::<Vec<_>>().join(" ");
     for (name, list) in [("proofs", &campaign["proofs"]), ("optimal moves", &campaign["optimal_moves"])] {
         if list.as_array().is_some_and(|list| !list.is_empty()) {
             line += &format!(", {name} {}", words(list));
@@ -163,7 +172,7 @@ fn list(arguments: &List) -> Result<u8, Failure> {
 }
 
 fn watch(server: &Server, id: u64) -> Result<u8, Failure> {
-    let mut progress = Progress::new();
+    let mut progress = Progress::at_once();
     loop {
         let campaign = server.get(&format!("/v1/campaigns/{id}"), &[])?;
         let code = match campaign["state"].as_str() {

@@ -198,6 +198,10 @@ pub fn fields(name: &str, value: Value) -> Map<String, Value> {
 impl Server {
     /// What takes longer than `limit` fails. Every request has the token, if there is one.
     fn agent(&self, limit: Option<Duration>) -> Result<ureq::Agent, Failure> {
+        // Without TLS in this client, a connection to port 443 would fail for a reason that says nothing.
+        if self.server.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https:")) {
+            return Err(self.no_address());
+        }
         let mut config = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(limit);
         if let Some(value) = self.authorization()? {
             config = config.middleware(move |mut request: Request<SendBody<'_>>, next: MiddlewareNext<'_>| {
@@ -228,6 +232,10 @@ impl Server {
             HeaderValue::from_str(&format!("Bearer {token}")).map_err(|error| Failure::bad_input(format!("{what}: {error}")))?;
         value.set_sensitive(true);
         Ok(Some(value))
+    }
+
+    fn no_address(&self) -> Failure {
+        Failure::bad_input(format!("--server {}: expected an address such as http://127.0.0.1:7465 (no TLS)", self.server))
     }
 
     fn url(&self, path: &str) -> String {
@@ -281,9 +289,7 @@ impl Server {
     /// The JSON of an answer; an error answer becomes a failure with its sentence.
     fn answer(&self, response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Value, Failure> {
         let mut response = response.map_err(|error| match error {
-            ureq::Error::BadUri(_) | ureq::Error::Http(_) | ureq::Error::TlsRequired => {
-                Failure::bad_input(format!("--server {}: expected an address such as http://127.0.0.1:7465 (no TLS)", self.server))
-            }
+            ureq::Error::BadUri(_) | ureq::Error::Http(_) | ureq::Error::TlsRequired => self.no_address(),
             ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => Failure::other(format!(
                 "--server {}: {error}: expected a running superko serve there; start it, or give its address",
                 self.server
@@ -300,7 +306,7 @@ impl Server {
         }
         let code = if status.is_client_error() { BAD_INPUT } else { FAILED };
         let errors = body["errors"].as_array().into_iter().flatten();
-        let fields: Vec<String> = errors.map(|error| format!("{}: {}", text(&error["pointer"]), text(&error["detail"]))).collect();
+        let fields: Vec<String> = errors.map(|error| format!("{}{}", flag(&text(&error["pointer"])), text(&error["detail"]))).collect();
         let message = if fields.is_empty() { text(&body["detail"]) } else { fields.join("; ") };
         Err(Failure { code, message: format!("the server answered {}: {message}", status.as_u16()) })
     }
@@ -314,13 +320,43 @@ impl Server {
     }
 }
 
+/// The flag that gives the field of a request that an error points at, with a colon; the pointer itself where no flag does.
+fn flag(pointer: &str) -> String {
+    let mut parts = pointer.split('/').skip(1);
+    let (field, below) = (parts.next().unwrap_or_default(), parts.next());
+    match (field, below) {
+        ("", _) => String::new(),
+        ("limits", Some("expansions")) => "--expansion-limit: ".to_owned(),
+        ("limits", Some("time_seconds")) => "--time-limit: ".to_owned(),
+        ("limits", Some("memory_bytes")) => "--memory-limit: ".to_owned(),
+        ("all_moves", None) => "--one-move: ".to_owned(),
+        ("moves", Some(_)) => "--moves: ".to_owned(),
+        ("setup", Some(_)) => format!("--setup ({pointer}): "),
+        (_, None) => format!("--{field}: "),
+        _ => format!("{pointer}: "),
+    }
+}
+
 /// A JSON value without the quotes of a string.
 pub fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
+/// A job in one line, with what is known of its certificates.
 fn summary(job: &Value) -> String {
+    let proofs = proofs(job).filter_map(|(id, proof)| certificate(proof).map(|text| format!("; proof {id}: {text}")));
+    line(job) + &proofs.collect::<String>()
+}
+
+fn line(job: &Value) -> String {
     let mut line = format!("job {} {} {}", job["id"], text(&job["kind"]), text(&job["board"]));
+    if job["setup"].is_object() {
+        line += " from a diagram";
+    }
+    let moves = words(&job["moves"]);
+    if !moves.is_empty() {
+        line += &format!(" after {moves}");
+    }
     if !job["komi"].is_null() {
         line += &format!(" komi {}", job["komi"]);
     }
@@ -330,6 +366,12 @@ fn summary(job: &Value) -> String {
     line += &format!(": {}", text(&job["state"]));
     if let Some(place) = job["queue_position"].as_u64() {
         line += &format!(" (place {place} in the queue)");
+    }
+    if matches!(job["state"].as_str(), Some("queued" | "running" | "paused")) {
+        line += &format!(", priority {}", job["priority"]);
+    }
+    if !job["campaign"].is_null() {
+        line += &format!(", of campaign {}", job["campaign"]);
     }
     let (progress, result) = (&job["progress"], &job["result"]);
     if let Some(winner) = result["winner"].as_str() {
@@ -341,12 +383,17 @@ fn summary(job: &Value) -> String {
     }
     for (id, proof) in proofs(job) {
         let komi = if job["komi"].is_null() { format!(" at komi {}", proof["komi"]) } else { String::new() };
-        line += &format!(", proof {id}{komi}{}", certificate(proof).map_or(String::new(), |text| format!(" with {text}")));
+        line += &format!(", proof {id}{komi}");
     }
     if let Some(error) = job["error"].as_str() {
         line += &format!(", {error}");
     }
     line + &format!(", {} expansions, {:.1} s", text(&progress["expansions"]), progress["elapsed_seconds"].as_f64().unwrap_or(0.0))
+}
+
+/// The texts of a list, with spaces between.
+pub fn words(list: &Value) -> String {
+    list.as_array().into_iter().flatten().map(text).collect::<Vec<_>>().join(" ")
 }
 
 /// The proofs of a job with their ids.
@@ -403,16 +450,17 @@ fn list(arguments: &List) -> Result<u8, Failure> {
         return Ok(PROVED);
     }
     for job in page["jobs"].as_array().into_iter().flatten() {
-        print_line(&summary(job));
+        print_line(&line(job));
     }
     if let Some(next) = page["next"].as_str() {
-        print_line(&format!("more with --cursor {next}"));
+        let hint = if arguments.newest { "" } else { "; --newest begins with the newest" };
+        print_line(&format!("more with --cursor {next}{hint}"));
     }
     Ok(PROVED)
 }
 
 fn watch(server: &Server, id: u64) -> Result<u8, Failure> {
-    let mut progress = Progress::new();
+    let mut progress = Progress::at_once();
     loop {
         let job = server.get(&format!("/v1/jobs/{id}"), &[])?;
         let code = match job["state"].as_str() {

@@ -17,6 +17,7 @@ mod store;
 mod token;
 mod value;
 
+use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -113,10 +114,7 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() => {
-            // One sentence: clap's first paragraph without its usage lines.
-            let text = error.to_string();
-            let paragraph = text.split("\n\n").next().unwrap_or_default();
-            eprintln!("{}", paragraph.split_whitespace().collect::<Vec<_>>().join(" "));
+            eprintln!("{}", usage_error(&error));
             return ExitCode::from(BAD_INPUT);
         }
         Err(help) => {
@@ -150,6 +148,17 @@ pub fn main() -> ExitCode {
             ExitCode::from(failure.code)
         }
     }
+}
+
+/// What is wrong with the arguments in one line, with clap's tip; the whole help where a command is missing.
+fn usage_error(error: &clap::Error) -> String {
+    let text = error.to_string();
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return text.trim_end().to_owned();
+    }
+    let paragraphs = text.split("\n\n").map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "));
+    let said: Vec<String> = paragraphs.filter(|text| text.starts_with("error:") || text.starts_with("tip:")).collect();
+    format!("{}; see --help", said.join("; "))
 }
 
 /// Set when standard output did not take all that was printed.
@@ -186,7 +195,7 @@ struct PositionFlags {
     #[arg(long)]
     board: String,
     /// Moves from the start: vertices and `pass`, separated by spaces or commas
-    #[arg(long, default_value = "")]
+    #[arg(long, default_value = "", hide_default_value = true)]
     moves: String,
     /// Start diagram: a file with the JSON of a setup, or rows and a last line `to move: black`
     #[arg(long, value_name = "FILE")]

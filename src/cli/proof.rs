@@ -30,7 +30,7 @@ pub struct One {
 pub struct Fetch {
     #[command(flatten)]
     one: One,
-    /// Where to write it
+    /// Where to write it; a file that is there is replaced
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }

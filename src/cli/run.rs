@@ -17,14 +17,22 @@ const PLAIN_INTERVAL: Duration = Duration::from_secs(5);
 /// A live line on a terminal, a plain line every few seconds elsewhere.
 pub struct Progress {
     bar: Option<ProgressBar>,
-    printed: Instant,
+    /// When the next plain line is due.
+    due: Instant,
 }
 
 impl Progress {
-    /// Nothing shown yet.
+    /// Nothing shown yet; the first plain line comes after a while.
     pub fn new() -> Progress {
         let bar = std::io::stderr().is_terminal().then(|| ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()));
-        Progress { bar, printed: Instant::now() }
+        Progress { bar, due: Instant::now() + PLAIN_INTERVAL }
+    }
+
+    /// The same with the first plain line at once, for what is watched.
+    pub fn at_once() -> Progress {
+        let mut progress = Progress::new();
+        progress.due = Instant::now();
+        progress
     }
 
     /// Shows the present state; rate limited by itself.
@@ -34,9 +42,9 @@ impl Progress {
                 bar.set_message(text());
                 bar.tick();
             }
-            None if self.printed.elapsed() >= PLAIN_INTERVAL => {
+            None if Instant::now() >= self.due => {
                 eprintln!("{}", text());
-                self.printed = Instant::now();
+                self.due = Instant::now() + PLAIN_INTERVAL;
             }
             None => {}
         }

@@ -21,7 +21,7 @@ pub struct Arguments {
     /// Skip moves of this side that rarely help it; unknown where it fails without them
     #[arg(long, value_enum, default_value_t = Prune::None)]
     prune: Prune,
-    /// Write a certificate of the proof to this file, and have it checked; see `superko check`
+    /// Write a certificate of the proof to this file (a file that is there is replaced), and have it checked; see `superko check`
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
     #[command(flatten)]

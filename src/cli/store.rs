@@ -25,7 +25,7 @@ pub struct Backup {
     #[command(flatten)]
     server: Server,
     /// Have the server write the backup of this name, to backups/NAME in its data directory
-    #[arg(long, required_unless_present = "data", conflicts_with = "data")]
+    #[arg(long, conflicts_with = "data")]
     name: Option<String>,
     /// Data directory that no server is using
     #[arg(long, value_name = "DIR", requires = "to")]
@@ -82,6 +82,9 @@ pub fn run(command: &Command) -> Result<u8, Failure> {
                 store.close().map_err(BackupError::from)?;
                 show_backup("backup", &report, server.json)
             }
+            (None, ..) => Err(Failure::bad_input(
+                "expected --name NAME for a backup by the running server, or --data DIR --to DIR where none is running",
+            )),
             (name, ..) => {
                 let body = serde_json::Map::from_iter([("name".to_owned(), name.clone().into())]);
                 let report = server.post_slowly("/v1/admin/backup", Some(&body))?;
@@ -102,7 +105,9 @@ pub fn run(command: &Command) -> Result<u8, Failure> {
                 print_json(&verification)?;
             } else {
                 let records: Vec<String> = verification.records.iter().map(|(family, count)| format!("{count} {family}")).collect();
-                print_line(&format!("{}: read {}; {} files compared", data.display(), records.join(", "), verification.files));
+                let found = if verification.damaged == 0 { "no damage" } else { "damaged" };
+                let (records, files) = (records.join(", "), verification.files);
+                print_line(&format!("{}: {found}; read {records}; compared {files} files with what is on record", data.display()));
             }
             Ok(judge(&verification))
         }
@@ -115,7 +120,10 @@ pub fn run(command: &Command) -> Result<u8, Failure> {
             let size = |what: &str, name: &str, size: &Size| print_line(&format!("{what} {name}: {}, {} bytes", size.count, size.bytes));
             statistics.families.iter().for_each(|(name, found)| size("records of", name, found));
             for (what, counts) in [("lemmas of", &statistics.lemmas), ("numbers of", &statistics.numbers), ("jobs", &statistics.jobs)] {
-                counts.iter().filter(|(_, count)| **count > 0).for_each(|(name, count)| print_line(&format!("{what} {name}: {count}")));
+                for (name, count) in counts.iter().filter(|(_, count)| **count > 0) {
+                    let note = if (what, name.as_str()) == ("jobs", "running") { " (a daemon goes on with it)" } else { "" };
+                    print_line(&format!("{what} {name}: {count}{note}"));
+                }
             }
             if let Some(last) = &statistics.last_checkpoint {
                 print_line(&format!("last checkpoint: number {}, {} lemmas of {}", last.sequence, last.lemmas, last.board));
