@@ -437,6 +437,18 @@ impl Engine {
         Ok(campaign)
     }
 
+    /// Goes on with a campaign, with other limits if given: a running job of it begins another turn, by these. Blocks on the disk.
+    pub fn resume_campaign(&self, id: u64, limits: Option<JobLimits>) -> Result<Arc<Campaign>, JobError> {
+        let campaign = self.jobs.resume_campaign(id, limits)?;
+        if limits.is_some()
+            && let Some(running) = self.running()
+            && self.jobs.get(running.id).is_some_and(|job| job.data.campaign == Some(id))
+        {
+            running.yield_to(Yield::Turn);
+        }
+        Ok(campaign)
+    }
+
     /// Cancels a campaign with its jobs. Blocks on the disk.
     pub fn cancel_campaign(&self, id: u64) -> Result<Arc<Campaign>, JobError> {
         let campaign = self.jobs.cancel_campaign(id)?;

@@ -270,6 +270,7 @@ fn store_end(engine: &Engine, job: &Job, running: &Running, end: &End) -> Result
         _ => Vec::new(),
     };
     let mut changed = false;
+    let (limits, limit_start) = (job.request.limits, job.data.limit_start);
     let ended = engine.jobs.update(job.id, &proofs, |job| {
         if !end.belongs_to(job.data.state) {
             return Ok(false);
@@ -290,6 +291,13 @@ fn store_end(engine: &Engine, job: &Job, running: &Running, end: &End) -> Result
                 job.data.state = State::Failed;
                 job.set_result(result)?;
                 job.data.error = Some(text.clone());
+            }
+            // It was given other limits while it ran into these.
+            End::Limit if (job.request.limits, job.data.limit_start) != (limits, limit_start) => {
+                changed = false;
+                if job.data.state == State::Running {
+                    job.data.state = State::Queued;
+                }
             }
             End::Limit => job.data.state = State::Expired,
             End::Fault(text) => {

@@ -359,6 +359,17 @@ fn a_campaign_whose_jobs_hit_a_limit_can_be_resumed() {
 }
 
 #[test]
+fn a_running_job_keeps_to_the_new_limits_of_its_campaign() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let daemon = start(dir.path());
+    let id = submit(&daemon, &json!({"board": "5x5"}));
+    wait_for("a job that runs", 60, || (daemon.get("/v1/jobs?state=running").1["jobs"][0]["state"] == "running").then_some(()));
+    let answer = daemon.request("POST", &format!("/v1/campaigns/{id}/resume"), &[JSON], br#"{"limits": {"expansions": 1}}"#);
+    assert_eq!((answer.status, &answer.json["state"]), (200, &json!("running")), "{}", answer.json);
+    assert_eq!(ended(&daemon, id)["state"], "expired");
+}
+
+#[test]
 fn the_client_runs_a_campaign() {
     let dir = tempfile::tempdir().expect("a directory");
     let daemon = start(dir.path());

@@ -178,7 +178,7 @@ pub async fn resume(
 ) -> Result<Response, Problem> {
     let id = read_id("campaign", path)?;
     let limits = read_new_limits(&read_fields(&headers, body, max_body_bytes, "limits")?)?;
-    blocking(move || response(&engine, &*engine.jobs.resume_campaign(id, limits)?)).await?
+    blocking(move || response(&engine, &*engine.resume_campaign(id, limits)?)).await?
 }
 
 /// `POST /v1/campaigns/{id}/cancel`.
