@@ -7,12 +7,13 @@ mod common;
 use common::{CONFIG, Daemon, agent, count, wait_for};
 use serde_json::{Value, json};
 use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use superko_storage::{JobRecord, Store};
 
-/// Seconds with clients; a tenth of what they take apart.
+/// Seconds with clients.
 fn seconds() -> u64 {
     std::env::var("SUPERKO_LOAD_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(6)
 }
@@ -42,16 +43,13 @@ struct Seen {
 }
 
 /// One client that mixes look-ups, submissions, cancels, lists and event streams, four requests a second.
-fn client(daemon: &Daemon, number: u64, until: Instant, seen: &Mutex<Seen>, pauses: &AtomicBool) {
+fn client(daemon: &Daemon, number: u64, ends: &AtomicBool, seen: &Mutex<Seen>) {
     let mut random = Random(number);
     let mut own: Vec<u64> = Vec::new();
     let agent = agent();
     let mut mine = Seen::default();
-    while Instant::now() < until {
+    while !ends.load(Relaxed) {
         std::thread::sleep(Duration::from_millis(200 + random.below(100)));
-        if pauses.load(Relaxed) {
-            continue;
-        }
         let started = Instant::now();
         let kind = random.below(100);
         let answer = match kind {
@@ -97,55 +95,140 @@ fn client(daemon: &Daemon, number: u64, until: Instant, seen: &Mutex<Seen>, paus
     }
 }
 
+/// A daemon that searches with two threads and takes all requests.
+fn start(dir: &Path) -> Daemon {
+    Daemon::start_with(dir, "threads = 2\nmax_queue = 200\nrate_look_ups_per_minute = 0\nrate_submissions_per_minute = 0\n")
+}
+
+/// Many clients while `work` goes on; what they saw.
+fn beside_clients(daemon: &Daemon, clients: u64, work: impl FnOnce()) -> Seen {
+    let (seen, ends) = (Mutex::new(Seen::default()), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        for number in 0..clients {
+            let (seen, ends) = (&seen, &ends);
+            scope.spawn(move || client(daemon, number, ends, seen));
+        }
+        // A failure must not leave the clients running.
+        let worked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        ends.store(true, Relaxed);
+        worked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+    seen.into_inner().expect("whole")
+}
+
+/// A whole solve's expansions per second, an uneven search being compared with nothing but itself, while `beside` is done until it ends.
+fn rate(daemon: &Daemon, board: &str, komi: f64, beside: impl FnOnce(&Daemon, &dyn Fn() -> bool)) -> f64 {
+    let id = daemon.submit(&json!({"kind": "solve", "board": board, "komi": komi, "priority": 1}));
+    beside(daemon, &|| daemon.job(id)["state"] == "succeeded");
+    daemon.wait_until(id, "succeeded");
+    let result = &daemon.job(id)["result"];
+    assert_eq!(result["winner"], "black", "{result}");
+    count(&result["expansions"]) as f64 / result["elapsed_seconds"].as_f64().expect("seconds")
+}
+
+/// The median of ratios, and all of them for the reader.
+fn median(mut ratios: Vec<f64>) -> String {
+    ratios.sort_by(f64::total_cmp);
+    format!("{} pairs: median {:.3} of {ratios:.3?}", ratios.len(), ratios[ratios.len() / 2])
+}
+
 #[test]
-fn many_clients_do_not_hurt_the_solve_or_each_other() {
+fn a_solve_goes_on_beside_clients() {
+    let (board, komi, pairs, clients) = if seconds() >= 60 { ("3x6", 17.5, 7, 64) } else { ("3x5", 14.5, 1, 16) };
+    let rate = |clients| {
+        let dir = tempfile::tempdir().expect("a directory");
+        rate(&start(dir.path()), board, komi, |daemon, ended| {
+            beside_clients(daemon, clients, || wait_for("the proof", 1200, || ended().then_some(())));
+        })
+    };
+    // In turn, so that what else the machine does meets both.
+    let ratios = (0..pairs).map(|_| rate(clients) / rate(0)).collect();
+    println!("{board} at {komi}, expansions/s beside {clients} clients over without, {}", median(ratios));
+}
+
+/// The thread of this name, in `/proc`.
+fn thread(pid: u32, name: &str) -> Option<PathBuf> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    threads
+        .flatten()
+        .map(|thread| thread.path())
+        .find(|path| std::fs::read_to_string(path.join("comm")).is_ok_and(|comm| comm.trim() == name))
+}
+
+/// The longest time, in seconds, in which neither of two search threads ran, while both are there.
+fn longest_stop(pid: u32, ended: &dyn Fn() -> bool) -> f64 {
+    let run = |thread: &PathBuf| -> Option<u64> { std::fs::read_to_string(thread.join("schedstat")).ok()?.split(' ').next()?.parse().ok() };
+    let mut longest: f64 = 0.0;
+    while !ended() {
+        let (Some(one), Some(other)) = (thread(pid, "solver"), thread(pid, "search-1")) else {
+            std::thread::sleep(Duration::from_millis(20));
+            continue;
+        };
+        let (mut last, mut at, asked) = (0, Instant::now(), Instant::now());
+        while asked.elapsed().as_secs() < 5 {
+            std::thread::sleep(Duration::from_millis(5));
+            let (Some(one), Some(other)) = (run(&one), run(&other)) else { break };
+            if one + other > last {
+                // There is no time before the first.
+                longest = longest.max(if last == 0 { 0.0 } else { at.elapsed().as_secs_f64() });
+                (last, at) = (one + other, Instant::now());
+            }
+        }
+    }
+    longest
+}
+
+#[test]
+fn checkpoints_hardly_slow_the_search_and_never_stop_it() {
+    let (board, komi, pairs, table, interval) = if seconds() >= 60 { ("4x5", 19.5, 5, "4GiB", 10) } else { ("3x5", 14.5, 1, "256MiB", 1) };
+    let mut stops = Vec::new();
+    let mut solve = |interval: u64| {
+        let dir = tempfile::tempdir().expect("a directory");
+        let daemon =
+            Daemon::start_with(dir.path(), &format!("threads = 2\ntable = \"{table}\"\ncheckpoint_interval_seconds = {interval}\n"));
+        let rate = rate(&daemon, board, komi, |daemon, ended| stops.push(longest_stop(daemon.pid(), ended)));
+        (rate, daemon.metric("superko_checkpoints_total"))
+    };
+    let mut made = 0.0;
+    let ratios = (0..pairs)
+        .map(|_| {
+            let ((with, checkpoints), (without, _)) = (solve(interval), solve(3600));
+            made += checkpoints;
+            with / without
+        })
+        .collect();
+    println!(
+        "{board} at {komi}, table {table}, {made} checkpoints, one every {interval} s; expansions/s over those with one an hour, {}; longest stop of both threads, in turn: {stops:.3?} s",
+        median(ratios)
+    );
+    assert!(stops.iter().all(|&stop| stop < 1.0), "both search threads stood still: {stops:?} s");
+}
+
+#[test]
+fn many_clients_do_not_hurt_each_other() {
     let (seconds, clients) = (seconds(), if seconds() >= 60 { 64 } else { 16 });
     let dir = tempfile::tempdir().expect("a directory");
-    let daemon =
-        Daemon::start_with(dir.path(), "threads = 2\nmax_queue = 200\nrate_look_ups_per_minute = 0\nrate_submissions_per_minute = 0\n");
+    let daemon = start(dir.path());
     let known = daemon.submit(&json!({"kind": "value", "board": "3x3"}));
     daemon.wait_until(known, "succeeded");
     let solve = daemon.submit(&json!({"kind": "value", "board": "5x5"}));
     let expansions = || count(&daemon.job(solve)["progress"]["expansions"]);
     wait_for("a search under way", 120, || (expansions() > 1000).then_some(()));
-    let until = Instant::now() + Duration::from_secs(seconds);
-    let (seen, pauses) = (Mutex::new(Seen::default()), AtomicBool::new(false));
     let mut memory = Vec::new();
-    // Expansions a second with and without clients, in turn.
-    let mut ratios = Vec::new();
-    std::thread::scope(|scope| {
-        for number in 0..clients {
-            let (daemon, seen, pauses) = (&daemon, &seen, &pauses);
-            scope.spawn(move || client(daemon, number, until, seen, pauses));
-        }
-        let window = Duration::from_secs((seconds / 6).clamp(1, 15));
-        let rate = |quiet: bool| {
-            pauses.store(quiet, Relaxed);
-            // Requests under way end.
-            std::thread::sleep(Duration::from_millis(500));
-            let (before, started) = (expansions(), Instant::now());
-            std::thread::sleep(window);
-            (expansions() - before) as f64 / started.elapsed().as_secs_f64()
-        };
-        while Instant::now() + 3 * window < until {
-            let (busy, quiet) = (rate(false), rate(true));
-            ratios.push(busy / quiet.max(1.0));
+    let mut seen = beside_clients(&daemon, clients, || {
+        for _ in 0..6 {
+            std::thread::sleep(Duration::from_secs(seconds) / 6);
             memory.push(own_memory(daemon.pid()) >> 20);
         }
-        pauses.store(false, Relaxed);
     });
-    let mut seen = seen.into_inner().expect("whole");
     seen.times.sort_by(f64::total_cmp);
-    ratios.sort_by(f64::total_cmp);
     let share = |part: f64| seen.times.get((seen.times.len() as f64 * part) as usize).copied().unwrap_or(0.0);
     println!(
-        "{clients} clients, {seconds} s: {:?}; look-ups: median {:.1} ms, p99 {:.1} ms, most {:.1} ms; MiB without the table in turn: {memory:?}; expansions/s with clients over without, median of {}: {:.3}",
+        "{clients} clients, {seconds} s: {:?}; look-ups: median {:.1} ms, p99 {:.1} ms, most {:.1} ms; MiB without the table in turn: {memory:?}",
         seen.statuses,
         share(0.5),
         share(0.99),
-        share(0.9999),
-        ratios.len(),
-        ratios.get(ratios.len() / 2).copied().unwrap_or(f64::NAN)
+        share(0.9999)
     );
     assert!(seen.statuses.get(&200).is_some_and(|&count| count > 10), "{:?}", seen.statuses);
     // Streams of clients that vanished are noticed.
