@@ -9,7 +9,7 @@ use crate::position::{FieldError, Position, escape, shown, vertices};
 use crate::proofs::ProofId;
 use crate::report::{Counts, Step, ValueProgress, bounds_of, winner_within};
 use crate::request::{JobLimits, JobRequest, Kind, limits_json, read_flag, read_label, read_limits, read_priority};
-use crate::schema;
+use crate::schema::{self, CampaignStage};
 use crate::units::now_rfc3339;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -340,7 +340,7 @@ struct Plan {
     proofs: Vec<String>,
     optimal_moves: Option<Vec<Move>>,
     /// About which part of the task `wanted` is; none when nothing is wanted.
-    stage: Option<&'static str>,
+    stage: Option<CampaignStage>,
 }
 
 /// The moves from the campaign's root to a job's position.
@@ -367,7 +367,8 @@ fn plan(request: &CampaignRequest, jobs: &[Arc<Job>], live: Option<&(u64, Live)>
         jobs.iter().filter(|job| job.data.state == State::Succeeded && line_of(request, job).is_empty()).collect();
     let steps: Vec<Step> = at_root.iter().flat_map(|job| job.data.steps.clone()).collect();
     let progress = ValueProgress::new(&request.position, &steps);
-    let mut plan = Plan { wanted: Vec::new(), root, value: None, proofs: Vec::new(), optimal_moves: None, stage: Some("value") };
+    let mut plan =
+        Plan { wanted: Vec::new(), root, value: None, proofs: Vec::new(), optimal_moves: None, stage: Some(CampaignStage::Value) };
     let wanted = |line: &[Move], komi, certificate| Wanted { line: line.to_vec(), komi, certificate };
     if let Some(komi) = progress.next_komi() {
         let mut open = Vec::new();
@@ -391,7 +392,7 @@ fn plan(request: &CampaignRequest, jobs: &[Arc<Job>], live: Option<&(u64, Live)>
         }
     }
     if !plan.wanted.is_empty() {
-        plan.stage = Some("certificates");
+        plan.stage = Some(CampaignStage::Certificates);
         return plan;
     }
     plan.stage = None;
@@ -408,7 +409,7 @@ fn plan(request: &CampaignRequest, jobs: &[Arc<Job>], live: Option<&(u64, Live)>
     let open = plan.root.next.iter().filter(|line| winner_within(line.bounds, komi).is_none());
     plan.wanted = open.map(|line| wanted(&line.moves, komi, false)).collect();
     if !plan.wanted.is_empty() {
-        plan.stage = Some("moves");
+        plan.stage = Some(CampaignStage::Moves);
         return plan;
     }
     let best = plan.root.next.iter().filter(|line| winner_within(line.bounds, komi) == Some(mover));

@@ -139,11 +139,13 @@ pub enum Order {
 }
 
 /// What a campaign is about.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CampaignStage {
     /// To find the value.
     Value,
+    /// To write the certificates of its proofs.
+    Certificates,
     /// To find all optimal first moves.
     Moves,
 }
